@@ -149,7 +149,7 @@ func TestCancelledBuildContinues(t *testing.T) {
 		if _, err := Build(ctx, hindered, dir, small()); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped at %d: %v", stop, err)
 		}
-		if _, err := Open(dir); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Fatalf("stopped at %d, the folder opens: %v", stop, err)
 		}
 		mustBuild(t, src, dir, small())

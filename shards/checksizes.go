@@ -14,12 +14,12 @@ import (
 
 // IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
 // determined; [Open] then returns the reason.
-func IsDataSet(dir string) bool {
+func IsDataSet(ctx context.Context, dir string) bool {
 	if !address.Is(dir) {
 		_, err := os.Stat(filepath.Join(dir, ManifestFile))
 		return err == nil || !atomicfile.IsMissing(err)
 	}
-	at, err := folderAt(context.Background(), dir)
+	at, err := folderAt(ctx, dir)
 	if err == nil {
 		_, err = at.size(ManifestFile)
 	}
@@ -29,15 +29,15 @@ func IsDataSet(dir string) bool {
 // CheckSizes compares the sizes of the files in dir with the manifest, without reading
 // them, so that it finds missing and truncated files at once. The first difference is a
 // *DamageError. Verify reads everything.
-func CheckSizes(dir string) error {
-	if err := checkSizes(dir); err != nil {
+func CheckSizes(ctx context.Context, dir string) error {
+	if err := checkSizes(ctx, dir); err != nil {
 		return fmt.Errorf("shards: %s: %w", dir, err)
 	}
 	return nil
 }
 
-func checkSizes(dir string) error {
-	at, err := folderAt(context.Background(), dir)
+func checkSizes(ctx context.Context, dir string) error {
+	at, err := folderAt(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -332,7 +332,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 		if err := m.write(disk(dir), disk(dir).write); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadManifest(dir); !errors.As(err, new(*DamageError)) {
+		if _, err := ReadManifest(t.Context(), dir); !errors.As(err, new(*DamageError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -29,7 +29,7 @@ func TestDiskFullLeavesAValidState(t *testing.T) {
 			if err == nil {
 				return nil
 			}
-			if _, opened := Open(dir); opened == nil {
+			if _, opened := Open(t.Context(), dir); opened == nil {
 				t.Error("the folder opens")
 			}
 			return err

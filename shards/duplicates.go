@@ -184,8 +184,8 @@ func (s *Set) duplicates(ctx context.Context, b *sameBytes) (*Duplicates, error)
 
 // ReadDuplicates returns what STATS.json says of images that the data set in dir has more than once, nil if
 // there are none.
-func ReadDuplicates(dir string) (*Duplicates, error) {
-	at, err := folderAt(context.Background(), dir)
+func ReadDuplicates(ctx context.Context, dir string) (*Duplicates, error) {
+	at, err := folderAt(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}

@@ -42,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	set, err := shards.Open(data)
+	set, err := shards.Open(context.Background(), data)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
@@ -57,6 +58,8 @@ type folder interface {
 type file interface {
 	io.ReaderAt
 	io.Closer
+	// ReadAtContext is ReadAt; a request to a store ends with ctx.
+	ReadAtContext(ctx context.Context, p []byte, at int64) (int, error)
 	// stamp changes with the contents: the time of a file, a part of the hash of an object.
 	stamp() (int64, error)
 	// sum returns the SHA-256 of the contents if the store has recorded it.
@@ -163,6 +166,11 @@ func (d disk) lock(ctx context.Context, name string) (lock, error) {
 // diskFile is a file of this machine.
 type diskFile struct{ *os.File }
 
+// ReadAtContext implements file.
+func (f diskFile) ReadAtContext(ctx context.Context, p []byte, at int64) (int, error) {
+	return f.ReadAt(p, at)
+}
+
 func (f diskFile) stamp() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -173,3 +181,28 @@ func (f diskFile) stamp() (int64, error) {
 
 func (f diskFile) sum() (Hash, bool)   { return Hash{}, false }
 func (f diskFile) forget(int64, int64) {}
+
+// reading is a file as a reader with a context sees it. It keeps the error of a store that does not answer, or of a
+// reader that is stopped: neither is damage, which is what readers of a format call every error.
+type reading struct {
+	file
+	ctx    context.Context
+	failed atomic.Pointer[error]
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *reading) ReadAt(p []byte, at int64) (int, error) {
+	n, err := r.ReadAtContext(r.ctx, p, at)
+	if err != nil && (r.ctx.Err() != nil || errors.As(err, new(*objectstore.Error))) {
+		r.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// damage returns what stopped the reader, or else the given error.
+func (r *reading) damage(e *DamageError) error {
+	if failed := r.failed.Load(); failed != nil {
+		return *failed
+	}
+	return e
+}

@@ -214,7 +214,7 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 			forged[at] = byte(rng.Uint32())
 		}
 		forge(t, dir, r.Manifest, forged)
-		set, err := Open(dir)
+		set, err := Open(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestNewerManifestAsksForANewerHgld(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(`{"hgld_shards":7,"new":1}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(dir)
+	_, err := Open(t.Context(), dir)
 	wantError(t, err, "version 7", "newer hgld")
 }
 

@@ -30,7 +30,7 @@ func TestKilledBuildsEndInTheSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	for range times(t, "HGLD_KILLS", 2) {
 		finished := killed(t, time.Duration(rng.Int64N(int64(2*whole))), "HGLD_BUILD_CHILD="+dir)
-		set, err := Open(dir)
+		set, err := Open(t.Context(), dir)
 		switch {
 		case err == nil:
 			if err := set.Close(); err != nil {
@@ -113,7 +113,7 @@ func TestKilledRebuildsNeverMixOldAndNewShards(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range times(t, "HGLD_KILLS", 2) {
 		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
-		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
+		if _, err := ReadManifest(t.Context(), dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if v := mustVerify(t, dir); len(v.Damage) > 0 {
@@ -145,7 +145,7 @@ func TestKilledRebuildsKeepTheOldShards(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for i := range times(t, "HGLD_KILLS", 2) {
 		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%s|%d", dir, i))
-		if _, err := ReadManifest(dir); errors.Is(err, fs.ErrNotExist) {
+		if _, err := ReadManifest(t.Context(), dir); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if v := mustVerify(t, dir); len(v.Damage) > 0 {

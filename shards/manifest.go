@@ -123,8 +123,8 @@ func shardNames() *regexp.Regexp {
 
 // ReadManifest reads and checks the manifest of the data set in dir and compares it
 // with SHA256SUMS. A difference is a *DamageError.
-func ReadManifest(dir string) (*Manifest, error) {
-	at, err := folderAt(context.Background(), dir)
+func ReadManifest(ctx context.Context, dir string) (*Manifest, error) {
+	at, err := folderAt(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}

@@ -12,7 +12,7 @@ func (v *View) Path(ctx context.Context, i int) (string, error) {
 		return "", err
 	}
 	sh, at := v.at(i)
-	row, err := v.rowAlone(sh, at)
+	row, err := v.rowAlone(ctx, sh, at)
 	if err != nil {
 		return "", fmt.Errorf("shards: %w", err)
 	}
@@ -20,12 +20,12 @@ func (v *View) Path(ctx context.Context, i int) (string, error) {
 }
 
 // rowAlone reads a row without its image.
-func (v *View) rowAlone(sh *shard, at int) (*Row, error) {
+func (v *View) rowAlone(ctx context.Context, sh *shard, at int) (*Row, error) {
 	f, err := sh.open()
 	if err != nil {
 		return nil, err
 	}
-	r, err := v.set.rowsOf(sh, f, false)
+	r, err := v.set.rowsOf(ctx, sh, f, false)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func TestOrderOfABuildSurvivesAPowerCut(t *testing.T) {
 // wholeOrNone returns an error unless dir is one of two data sets, or does not open as one. If a
 // build was acknowledged, it must be the new one.
 func wholeOrNone(t *testing.T, dir string, acknowledged bool, old, now map[string]string) error {
-	set, err := Open(dir)
+	set, err := Open(t.Context(), dir)
 	if err != nil {
 		if acknowledged || !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("it does not open: %w", err)

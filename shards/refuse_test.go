@@ -88,7 +88,7 @@ func TestEmptySourceIsRefused(t *testing.T) {
 		bad.put(&bad.items[i], []byte("no image"))
 	}
 	refused(t, bad, dir, o)
-	if _, err := Open(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder opens: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestTooManyBrokenImagesAreRefused(t *testing.T) {
 		if errors.As(err, new(*RefusedError)) != want || err == nil == want {
 			t.Errorf("%d broken: %v", n, err)
 		}
-		if _, err := Open(dir); (err != nil) != want {
+		if _, err := Open(t.Context(), dir); (err != nil) != want {
 			t.Errorf("%d broken: the folder opens with %v", n, err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestReadErrorStopsTheBuild(t *testing.T) {
 			strings.Contains(err.Error(), "somewhere") {
 			t.Errorf("%s: error %v, want a ReadError that names the image", name, err)
 		}
-		if _, err := Open(dir); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := Open(t.Context(), dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: the folder opens: %v", name, err)
 		}
 		mustBuild(t, newSource(t, 60), dir, small())

@@ -45,14 +45,15 @@ func TestADataSetInAnObjectStoreHasTheSameFiles(t *testing.T) {
 	if v := mustVerify(t, place); len(v.Damage) > 0 || v.Rows == 0 {
 		t.Errorf("%+v", v)
 	}
-	if !IsDataSet(place) || IsDataSet("s3://bucket/sets/none") || CheckSizes(place) != nil {
+	known := func(at string) bool { return IsDataSet(t.Context(), at) }
+	if !known(place) || known("s3://bucket/sets/none") || CheckSizes(t.Context(), place) != nil {
 		t.Error("it is not known as a data set")
 	}
-	set, err := Open(place)
+	set, err := Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := Open(local)
+	here, err := Open(t.Context(), local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestABuildThatStopsBeforeTheManifestContinues(t *testing.T) {
 	if !errors.As(err, &e) || e.Kind != objectstore.Denied {
 		t.Fatalf("error %v", err)
 	}
-	if _, err := Open(place); !errors.As(err, new(*UnfinishedError)) {
+	if _, err := Open(t.Context(), place); !errors.As(err, new(*UnfinishedError)) {
 		t.Errorf("error %v, want that it is not finished", err)
 	}
 	server.SetFault(nil)
@@ -188,7 +189,7 @@ func TestKilledBuildsInAnObjectStore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for i := range times(t, "HGLD_KILLS", 2) {
 		killed(t, time.Duration(rng.Int64N(int64(2*whole))), fmt.Sprintf("HGLD_BUILD_CHILD=%d", i))
-		if _, err := ReadManifest(place); errors.Is(err, fs.ErrNotExist) {
+		if _, err := ReadManifest(t.Context(), place); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if v := mustVerify(t, place); len(v.Damage) > 0 {
@@ -210,7 +211,7 @@ func TestDamageInAnObjectStoreIsFoundAndRepaired(t *testing.T) {
 	server := fakes3.Start(t)
 	m := mustBuild(t, newSource(t, 30), place, small()).Manifest
 	// The cache has the files as they were. Verify does not ask it.
-	if _, err := Open(place); err != nil {
+	if _, err := Open(t.Context(), place); err != nil {
 		t.Fatal(err)
 	}
 	flip := func(name string, keep bool) {
@@ -256,7 +257,7 @@ func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
 	server := fakes3.Start(t)
 	mustBuild(t, newSource(t, 30), place, small())
 	os.RemoveAll(filepath.Join(os.Getenv(objectstore.CacheVariable))) // what the build has read
-	set, err := Open(place)
+	set, err := Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
 	}

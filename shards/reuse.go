@@ -123,8 +123,8 @@ func minorVersion(tool string) string {
 
 // hashFile writes a file of size bytes to h. If the file has grown, it writes one byte
 // more.
-func hashFile(ctx context.Context, f io.ReaderAt, size int64, h hash.Hash) error {
-	_, err := filehash.Copy(ctx, h, io.NewSectionReader(f, 0, size+1))
+func hashFile(ctx context.Context, f file, size int64, h hash.Hash) error {
+	_, err := filehash.Copy(ctx, h, io.NewSectionReader(&reading{file: f, ctx: ctx}, 0, size+1))
 	return err
 }
 
@@ -143,7 +143,7 @@ func readFooter(f io.ReaderAt, size int64) (note footer, err error) {
 }
 
 // crcFile returns the CRC-32C of a file of size bytes.
-func crcFile(ctx context.Context, f io.ReaderAt, size int64) (uint32, error) {
+func crcFile(ctx context.Context, f file, size int64) (uint32, error) {
 	h := crc32.New(castagnoli())
 	err := hashFile(ctx, f, size, h)
 	return h.Sum32(), err

@@ -37,7 +37,7 @@ func (v *View) Images(ctx context.Context) iter.Seq2[Image, error] {
 			if cap(buf) < n {
 				buf = make([]byte, max(n, readAhead))
 			}
-			if err := sh.read(buf[:n], from, to); err != nil {
+			if err := sh.read(ctx, buf[:n], from, to); err != nil {
 				yield(Image{Row: i}, fmt.Errorf("shards: %w", err))
 				return
 			}
@@ -143,6 +143,7 @@ func (s *Set) eachRow(ctx context.Context, sh *shard, images bool, see func(at i
 // rowReader reads rows of one shard through the Parquet library.
 type rowReader struct {
 	set    *Set
+	from   *reading
 	sh     *shard
 	cols   []column
 	groups []parquet.RowGroup
@@ -163,15 +164,16 @@ func (s *Set) openRows(ctx context.Context, sh *shard, images bool) (*rowReader,
 	if err := sh.checkSound(ctx, f); err != nil {
 		return nil, err
 	}
-	return s.rowsOf(sh, f, images)
+	return s.rowsOf(ctx, sh, f, images)
 }
 
 // rowsOf is openRows for a file that is not compared with its checksum.
-func (s *Set) rowsOf(sh *shard, f file, images bool) (r *rowReader, err error) {
+func (s *Set) rowsOf(ctx context.Context, sh *shard, f file, images bool) (r *rowReader, err error) {
 	defer parquetfile.Recover(&err)
-	file, err := parquetfile.OpenAt(f, sh.file.Bytes, parquet.SkipBloomFilters(true))
+	from := &reading{file: f, ctx: ctx}
+	file, err := parquetfile.OpenAt(from, sh.file.Bytes, parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, &DamageError{sh.file.Name, -1, err.Error()}
+		return nil, from.damage(&DamageError{sh.file.Name, -1, err.Error()})
 	}
 	schema := &Schema{Classes: s.classes, Landmarks: s.manifest.Landmarks}
 	cols := schema.columns()
@@ -192,7 +194,7 @@ func (s *Set) rowsOf(sh *shard, f file, images bool) (r *rowReader, err error) {
 			groups[i] = parquet.ConvertRowGroup(groups[i], only)
 		}
 	}
-	r = &rowReader{set: s, sh: sh, cols: cols, group: -1}
+	r = &rowReader{set: s, from: from, sh: sh, cols: cols, group: -1}
 	start := 0
 	for _, g := range groups {
 		r.groups = append(r.groups, g)
@@ -311,7 +313,7 @@ func (r *rowReader) enter(g int) error {
 }
 
 func (r *rowReader) damage(at int, err error) error {
-	return &DamageError{r.sh.file.Name, at, err.Error()}
+	return r.from.damage(&DamageError{r.sh.file.Name, at, err.Error()})
 }
 
 // Close frees the pages.

@@ -51,9 +51,10 @@ type shard struct {
 
 // Open opens the data set in dir. It compares the manifest, the tree of classes and the
 // sidecars with their hashes, and the shards with their sizes; an image is checked when
-// it is read. A difference is a *DamageError.
-func Open(dir string) (*Set, error) {
-	s, err := open(context.Background(), dir)
+// it is read. A difference is a *DamageError. ctx ends the requests to an object store, also those of
+// reads that have no context.
+func Open(ctx context.Context, dir string) (*Set, error) {
+	s, err := open(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("shards: %s: %w", dir, err)
 	}
@@ -316,7 +317,7 @@ func (v *View) AppendImage(ctx context.Context, dst []byte, i int) ([]byte, erro
 	n := int(sh.index.lengths[r])
 	dst = slices.Grow(dst, n)
 	image := dst[len(dst) : len(dst)+n]
-	if err := sh.read(image, r, r+1); err != nil {
+	if err := sh.read(ctx, image, r, r+1); err != nil {
 		return dst, fmt.Errorf("shards: %w", err)
 	}
 	return dst[:len(dst)+n], nil
@@ -324,23 +325,23 @@ func (v *View) AppendImage(ctx context.Context, dst []byte, i int) ([]byte, erro
 
 // read fills buf with the images of rows from ≤ r < to and the bytes between them, and
 // compares their checksums.
-func (sh *shard) read(buf []byte, from, to int) error {
+func (sh *shard) read(ctx context.Context, buf []byte, from, to int) error {
 	f, err := sh.open()
 	if err != nil {
 		return err
 	}
-	err = sh.readOnce(f, buf, from, to)
+	err = sh.readOnce(ctx, f, buf, from, to)
 	if _, cached := f.(remoteFile); cached && errors.As(err, new(*DamageError)) {
 		f.forget(sh.index.offsets[from], int64(len(buf))) // the cache may be wrong, and the shard right
-		err = sh.readOnce(f, buf, from, to)
+		err = sh.readOnce(ctx, f, buf, from, to)
 	}
 	return err
 }
 
-func (sh *shard) readOnce(f file, buf []byte, from, to int) error {
+func (sh *shard) readOnce(ctx context.Context, f file, buf []byte, from, to int) error {
 	x := sh.index
 	start := x.offsets[from]
-	if n, err := f.ReadAt(buf, start); n < len(buf) {
+	if n, err := f.ReadAtContext(ctx, buf, start); n < len(buf) {
 		if errors.Is(err, io.EOF) {
 			return &DamageError{sh.file.Name, from, fmt.Sprintf("the file ends %d bytes into the image", n)}
 		}

@@ -195,7 +195,7 @@ func TestLabelsOfARowHaveNoSpareCapacity(t *testing.T) {
 }
 
 func TestFolderWithoutManifestIsRefused(t *testing.T) {
-	_, err := Open(t.TempDir())
+	_, err := Open(t.Context(), t.TempDir())
 	if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, new(*UnfinishedError)) {
 		t.Errorf("error %v", err)
 	}

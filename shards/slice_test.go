@@ -33,7 +33,7 @@ func TestSlicesTogetherEqualABuild(t *testing.T) {
 	if images := sum[0].Images + sum[1].Images + sum[2].Images; images != 60 {
 		t.Errorf("%d images in the slices, want 60", images)
 	}
-	if _, err := Open(dir); err == nil {
+	if _, err := Open(t.Context(), dir); err == nil {
 		t.Error("slices alone open as a data set")
 	}
 	r := mustBuild(t, newSource(t, 60), dir, small())
@@ -73,7 +73,7 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 		}
 	}
 	mustBuild(t, newSource(t, 60), dir, small())
-	if n := len(there()); n != len(must(ReadManifest(dir))(t).Files) {
+	if n := len(there()); n != len(must(ReadManifest(t.Context(), dir))(t).Files) {
 		t.Errorf("%d shards there after the build", n)
 	}
 	names, err := filepath.Glob(filepath.Join(dir, LockName+"*"))
@@ -164,7 +164,7 @@ func TestUnattributedImagesAreMarked(t *testing.T) {
 	read := func(o Options) map[string]Attributes {
 		dir := t.TempDir()
 		mustBuild(t, src, dir, o)
-		set := must(Open(dir))(t)
+		set := must(Open(t.Context(), dir))(t)
 		defer set.Close()
 		all := map[string]Attributes{}
 		for _, split := range set.Manifest().Splits() {

@@ -174,7 +174,7 @@ func sameContents(tb testing.TB, got, want map[string]string) {
 
 func mustOpen(tb testing.TB, dir string) *Set {
 	tb.Helper()
-	s, err := Open(dir)
+	s, err := Open(tb.Context(), dir)
 	if err != nil {
 		tb.Fatal(err)
 	}

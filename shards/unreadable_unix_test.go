@@ -142,7 +142,7 @@ func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 // SHA256SUMS.
 func wrongSidecar(t *testing.T, dir string, change func(*index) []byte) (name string) {
 	t.Helper()
-	m, err := ReadManifest(dir)
+	m, err := ReadManifest(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestManifestIsComparedWithTheSums(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(other), 0o644); err != nil || other == text {
 		t.Fatal("not changed", err)
 	}
-	_, err := ReadManifest(dir)
+	_, err := ReadManifest(t.Context(), dir)
 	if !errors.As(err, new(*DamageError)) {
 		t.Errorf("error %v, want that it differs from %s", err, SumsFile)
 	}
@@ -236,7 +236,7 @@ func TestManifestIsComparedWithTheSums(t *testing.T) {
 func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := CheckSizes(dir); err != nil {
+	if err := CheckSizes(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range contents(t, dir) {
@@ -248,7 +248,7 @@ func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 			if err := harm(); err != nil {
 				t.Fatal(err)
 			}
-			err := CheckSizes(dir)
+			err := CheckSizes(t.Context(), dir)
 			damage := (*DamageError)(nil)
 			lists := name == ManifestFile || name == SumsFile // a change makes the two lists disagree
 			if !lists && (!errors.As(err, &damage) || damage.File != name) || err == nil {
@@ -272,7 +272,8 @@ func TestHashingStopsAfterTheDeclaredSize(t *testing.T) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if err := hashFile(t.Context(), f, 10, h); err != nil || Hash(h.Sum(nil)) != sha256.Sum256(make([]byte, 11)) {
+	err = hashFile(t.Context(), diskFile{f}, 10, h)
+	if err != nil || Hash(h.Sum(nil)) != sha256.Sum256(make([]byte, 11)) {
 		t.Errorf("%v: not the hash of 11 bytes", err)
 	}
 }

@@ -326,7 +326,7 @@ func (v *verifier) images(ctx context.Context, sh *shard) error {
 			return err
 		}
 		buf = append(buf[:0], make([]byte, sh.index.lengths[r])...)
-		if err := sh.read(buf, r, r+1); err != nil {
+		if err := sh.read(ctx, buf, r, r+1); err != nil {
 			damage := asDamage(sh.file.Name, err)
 			if damage == nil {
 				return err

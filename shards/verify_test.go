@@ -166,7 +166,7 @@ func readDamaged(t *testing.T, dir string, want map[string][]byte) {
 			t.Errorf("error %v, want a DamageError", err)
 		}
 	}
-	set, err := Open(dir)
+	set, err := Open(t.Context(), dir)
 	if err != nil {
 		named(err)
 		return

@@ -86,7 +86,7 @@ func embedHeldOut(ctx context.Context, o *demo.Options, cards []device.Kind, dir
 	runs []string) (_ demo.Pictures, rows [][][]float32, err error) {
 	choice := selection.Default()
 	choice.Data, choice.HoldOut = filepath.Join(dir, choice.Data), 0.33
-	data, err := openData(&choice)
+	data, err := openData(ctx, &choice)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ func openImported(s *embedSettings) (cluster.Encoder, error) {
 	}
 	var x cluster.Matrix
 	var texts []string
-	if err := verifyVectors(path); err != nil {
+	if err := verifyVectors(context.Background())(path); err != nil {
 		return nil, err
 	}
 	var err error

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -271,7 +272,7 @@ type vectorLabels struct {
 
 // openItems opens the items to embed or show: shards, images in a folder or archive, or vectors.
 func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Closer, error) {
-	of := !shards.IsDataSet(path)
+	of := !shards.IsDataSet(j.ctx, path)
 	switch vectored := embeddings.IsKind(path); {
 	case split != "" && of:
 		return nil, nil, usagef("--split %s applies to shards, and %s is not a folder of shards", split, path)
@@ -279,11 +280,11 @@ func openItems(j *job, path, split string, l vectorLabels) (input.Dataset, io.Cl
 		return nil, nil, usagef("--labels %s applies to vectors, and %s is not a file of vectors", l.file, path)
 	case vectored:
 		d, err := embeddings.ReadFrozen(&embeddings.Input{Embeddings: path, Labels: l.file, Columns: l.levels,
-			Missing: l.missing, Open: openVectors, Verify: verifyVectors,
+			Missing: l.missing, Open: openVectors, Verify: verifyVectors(j.ctx),
 			Recorded: index.Recorded, Say: j.say})
 		return d, io.NopCloser(nil), asUsage(err)
 	case !of:
-		return openSplits(path, split)
+		return openSplits(j.ctx, path, split)
 	}
 	d, err := openImages(j, path)
 	if err != nil {
@@ -310,8 +311,8 @@ func openImages(j *job, path string) (*dataset.Images, error) {
 }
 
 // openSplits opens one split of shards, or all of them concatenated.
-func openSplits(folder, split string) (input.Dataset, io.Closer, error) {
-	set, err := openShards(folder)
+func openSplits(ctx context.Context, folder, split string) (input.Dataset, io.Closer, error) {
+	set, err := openShards(ctx, folder)
 	if err != nil {
 		return nil, nil, err
 	}

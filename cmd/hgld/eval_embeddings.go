@@ -145,7 +145,7 @@ func (s *evalFileSettings) input(j *job) *embeddings.Input {
 		GalleryLabels: s.GalleryLabels, Unit: s.Unit, Ignore: s.Ignore, Independent: s.independent(), Columns: columns,
 		Missing: s.Missing, Uneven: s.Uneven == dataset.KeepUneven, EqualIDs: s.EqualIDs, Part: "validation",
 		Limit: j.limit, Qrels: s.Qrels, Usage: s.QrelsUsage, Stay: true, Open: openVectors,
-		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
+		Verify: verifyVectors(j.ctx), Recorded: index.Recorded, Say: j.say}
 }
 
 // bindFurther lets further parents of classes decide, if a file names some.
@@ -245,12 +245,14 @@ func independentHint(err error) error {
 	return err
 }
 
-// verifyVectors compares a file of vectors, or their table, with the record beside it.
-func verifyVectors(path string) error {
-	if err := index.Verify(context.Background(), path); err != nil {
-		return err
+// verifyVectors returns a function that compares a file of vectors, or their table, with the record beside it.
+func verifyVectors(ctx context.Context) func(path string) error {
+	return func(path string) error {
+		if err := index.Verify(ctx, path); err != nil {
+			return err
+		}
+		return report.VerifyExport(ctx, path)
 	}
-	return report.VerifyExport(context.Background(), path)
 }
 
 // openVectors opens a file of vectors and gives its errors their exit codes.

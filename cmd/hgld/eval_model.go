@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,11 +40,11 @@ type evalImageSettings struct {
 
 // evaluateModel evaluates the network of a run on images.
 func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retrieval.Result, err error) {
-	choice, err := e.Images.choice(e.Model.Run)
+	choice, err := e.Images.choice(j.ctx, e.Model.Run)
 	if err != nil {
 		return nil, err
 	}
-	data, err := openDataOf(choice, j.say)
+	data, err := openDataOf(j.ctx, choice, j.say)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 
 // noteDuplicates tells the user of evaluated images that other splits have too, or other classes.
 func noteDuplicates(j *job, choice *selection.Images) {
-	twice, err := shards.ReadDuplicates(choice.Data)
+	twice, err := shards.ReadDuplicates(j.ctx, choice.Data)
 	if err != nil {
 		return // not shards, or damaged, as verify says
 	}
@@ -204,13 +205,13 @@ func checkpointOf(run string, best bool) (string, error) {
 
 // choice returns the images to evaluate a model on: those of the settings if given, otherwise
 // those of the run.
-func (s *evalImageSettings) choice(dir string) (*selection.Images, error) {
+func (s *evalImageSettings) choice(ctx context.Context, dir string) (*selection.Images, error) {
 	run, err := history.ReadSettings(dir)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
-		if _, err := os.Stat(filepath.Join(dir, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(ctx, dir) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", dir),
 				"hgld runs list lists the runs; hgld eval run --data names images")
 		}

@@ -67,7 +67,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		if err := verifyVectors(side.file); err != nil {
+		if err := verifyVectors(j.ctx)(side.file); err != nil {
 			return errors.Join(err, v.Close())
 		}
 		defer v.Close() // ranking reads the gallery

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,7 +29,7 @@ func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
 			return nil, err
 		}
 		of.Weights = sum
-		if of.Changed, err = changedSince(m, e.Model.Run); err != nil {
+		if of.Changed, err = changedSince(j.ctx, m, e.Model.Run); err != nil {
 			return nil, err
 		}
 		if of.Changed != "" {
@@ -42,12 +43,12 @@ func (e *evaluation) subject(j *job, m *train.Model, choice *selection.Images,
 
 // changedSince says how the training images differ from those that a model was trained
 // on. It returns "" if they are the same, or if the settings of the run are missing.
-func changedSince(m *train.Model, run string) (string, error) {
+func changedSince(ctx context.Context, m *train.Model, run string) (string, error) {
 	settings, err := history.ReadSettings(run)
 	if err != nil || settings == nil {
 		return "", err
 	}
-	data, err := openData(&settings.Images)
+	data, err := openData(ctx, &settings.Images)
 	if pipeline.IsMissing(err) {
 		return "", nil // the model was moved without its images
 	}

@@ -384,7 +384,7 @@ func figureFiles(c *cli.Context, want int) ([]string, error) {
 // figureInput says how to read a file of vectors and its labels.
 func figureInput(c *cli.Context, j *job, file string) *embeddings.Input {
 	return &embeddings.Input{Embeddings: file, Labels: c.String("labels"),
-		Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors,
+		Columns: settings.Split(c.StringSlice("levels")), Open: openVectors, Verify: verifyVectors(j.ctx),
 		Recorded: index.Recorded, Say: j.say}
 }
 

@@ -70,7 +70,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		Uneven:            c.Bool("uneven"),
 		EqualIDs:          c.String("equal-ids"),
 		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
-		Verify: verifyVectors, Recorded: index.Recorded, Say: j.say}
+		Verify: verifyVectors(j.ctx), Recorded: index.Recorded, Say: j.say}
 	if c.Int("repeat") < 0 {
 		return usagef("--repeat is %d; want a number of passes, or 0 for none", c.Int("repeat"))
 	}

@@ -214,12 +214,12 @@ func (s *searching) openRun() error {
 		return usagef("--labels and --run need an index that is a file of vectors, but %s is a folder", s.index)
 	}
 	s.model.Run = s.index
-	choice, err := new(evalImageSettings).choice(s.index)
+	choice, err := new(evalImageSettings).choice(s.ctx, s.index)
 	if err != nil {
 		return err
 	}
 	choice.HoldOut = 0
-	data, err := openData(choice)
+	data, err := openData(s.ctx, choice)
 	if pipeline.IsMissing(err) {
 		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+
 			"hgld eval embed --run %s PHOTOS", word(s.index))
@@ -317,7 +317,7 @@ func (s *searching) pictures() (input.Dataset, error) {
 			path = ""
 		}
 	}
-	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(path) {
+	if path == "" || embeddings.IsKind(path) || s.page == "" && !shards.IsDataSet(s.ctx, path) {
 		return nil, nil
 	}
 	d, closer, err := openItems(&job{ctx: s.ctx, quiet: true}, path, "", vectorLabels{})

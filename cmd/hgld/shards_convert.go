@@ -52,7 +52,7 @@ func runShardsConvert(c *cli.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	set, err := shards.Open(dir)
+	set, err := shards.Open(j.ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return withHint(err, "`hgld shards build` makes a data set")
 	}

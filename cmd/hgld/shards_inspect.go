@@ -41,7 +41,7 @@ func shardsLsCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			m, err := shards.ReadManifest(dir)
+			m, err := shards.ReadManifest(j.ctx, dir)
 			if err != nil {
 				return shardsError(err)
 			}
@@ -78,7 +78,7 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	set, err := shards.Open(dir)
+	set, err := shards.Open(j.ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func identifyFolder(dir string) (pipeline.Folder, bool, error) {
 		}
 		known := pipeline.Folder{Manifest: name, Files: files}
 		var damage *shards.DamageError
-		if errors.As(shards.CheckSizes(dir), &damage) && damage.File != shards.ManifestFile {
+		if errors.As(shards.CheckSizes(context.Background(), dir), &damage) && damage.File != shards.ManifestFile {
 			known.Damage = damage.Error() // a damaged manifest has another hash, or is not ours
 		}
 		return known, true, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
@@ -13,12 +14,15 @@ import (
 )
 
 // openData opens the images or vectors of a selection. Errors get exit codes and hints.
-func openData(s *selection.Images) (*selection.Data, error) { return openDataOf(s, nil) }
+func openData(ctx context.Context, s *selection.Images) (*selection.Data, error) {
+	return openDataOf(ctx, s, nil)
+}
 
 // openDataOf is openData with remarks on labels of vectors and on held-out classes.
-func openDataOf(s *selection.Images, say func(format string, args ...any)) (*selection.Data, error) {
+func openDataOf(ctx context.Context, s *selection.Images, say func(format string, args ...any)) (*selection.Data,
+	error) {
 	open := func(folder string) (selection.Set, error) {
-		set, err := openShards(folder)
+		set, err := openShards(ctx, folder)
 		switch {
 		case err == nil:
 			return set, nil
@@ -29,7 +33,7 @@ func openDataOf(s *selection.Images, say func(format string, args ...any)) (*sel
 		}
 		return nil, err
 	}
-	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors, Recorded: index.Recorded,
+	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors(ctx), Recorded: index.Recorded,
 		Shards: open, Say: say})
 	if s.Embeddings != "" {
 		err = labelsHint(asUsage(err), "hgld train run")
@@ -38,8 +42,8 @@ func openDataOf(s *selection.Images, say func(format string, args ...any)) (*sel
 }
 
 // openShards opens a folder of shards.
-func openShards(folder string) (splitSet, error) {
-	set, err := shards.Open(folder)
+func openShards(ctx context.Context, folder string) (splitSet, error) {
+	set, err := shards.Open(ctx, folder)
 	return splitSet{set}, err
 }
 

@@ -131,11 +131,11 @@ func (o *exportChoice) outputs() (list []pipeline.Output) {
 
 // embed computes the embeddings of the selected images.
 func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error) {
-	choice, err := (&evalImageSettings{Data: o.data, Query: o.split}).choice(o.run)
+	choice, err := (&evalImageSettings{Data: o.data, Query: o.split}).choice(j.ctx, o.run)
 	if err != nil {
 		return nil, err
 	}
-	data, err := openData(choice)
+	data, err := openData(j.ctx, choice)
 	if err != nil {
 		return nil, err
 	}

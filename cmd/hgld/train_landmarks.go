@@ -17,7 +17,7 @@ import (
 
 // openTrainingData opens the images or vectors of a run, and the benchmarks of landmarks that it is measured on.
 func openTrainingData(j *job, s *trainSettings) (*selection.Data, error) {
-	data, err := openDataOf(&s.Images, j.say)
+	data, err := openDataOf(j.ctx, &s.Images, j.say)
 	if err != nil {
 		return nil, err
 	}

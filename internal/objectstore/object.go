@@ -25,7 +25,7 @@ type Object struct {
 	fetching map[int64]chan struct{} // blocks on their way, of which several may share a channel
 }
 
-// Open implements Reader. The reads end with ctx.
+// Open implements Reader. Reads by ReadAt end with ctx.
 func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
 	info, err := s.Stat(ctx, name)
 	if err != nil {
@@ -44,7 +44,10 @@ func (o *Object) Info() Info { return o.info }
 func (o *Object) Close() error { return nil }
 
 // ReadAt implements io.ReaderAt.
-func (o *Object) ReadAt(p []byte, at int64) (int, error) {
+func (o *Object) ReadAt(p []byte, at int64) (int, error) { return o.ReadAtContext(o.ctx, p, at) }
+
+// ReadAtContext is ReadAt for a reader with a context of its own, whose end ends the request.
+func (o *Object) ReadAtContext(ctx context.Context, p []byte, at int64) (int, error) {
 	if at < 0 {
 		return 0, errors.New("objectstore: negative offset")
 	}
@@ -59,10 +62,10 @@ func (o *Object) ReadAt(p []byte, at int64) (int, error) {
 	}
 	p = p[:end-at]
 	if o.store.cache.most == 0 {
-		if err := o.fetch(p, at); err != nil {
+		if err := o.fetch(ctx, p, at); err != nil {
 			return 0, err
 		}
-	} else if err := o.readBlocks(p, at); err != nil {
+	} else if err := o.readBlocks(ctx, p, at); err != nil {
 		return 0, err
 	}
 	if short {
@@ -76,7 +79,7 @@ const mostAtOnce = 16
 
 // readBlocks fills p from the cache, and fetches neighbouring blocks that it lacks together. It waits for
 // blocks that another reader fetches.
-func (o *Object) readBlocks(p []byte, at int64) error {
+func (o *Object) readBlocks(ctx context.Context, p []byte, at int64) error {
 	end := (at+int64(len(p))-1)/blockBytes + 1
 	for b := at / blockBytes; b < end; {
 		if o.fromCache(p, at, b) {
@@ -88,11 +91,11 @@ func (o *Object) readBlocks(p []byte, at int64) error {
 			select {
 			case <-fetched:
 				continue // without it, if its reader failed or could not keep it
-			case <-o.ctx.Done():
-				return o.ctx.Err()
+			case <-ctx.Done():
+				return ctx.Err()
 			}
 		}
-		err := o.fetchClaimed(p, at, b, to)
+		err := o.fetchClaimed(ctx, p, at, b, to)
 		o.release(b, to)
 		if err != nil {
 			return err
@@ -131,7 +134,7 @@ func (o *Object) release(from, to int64) {
 }
 
 // fetchClaimed fills the part of p that lies in claimed blocks. Some may have come into the cache before the claim.
-func (o *Object) fetchClaimed(p []byte, at, from, to int64) error {
+func (o *Object) fetchClaimed(ctx context.Context, p []byte, at, from, to int64) error {
 	for b := from; b < to; {
 		if o.fromCache(p, at, b) {
 			b++
@@ -141,7 +144,7 @@ func (o *Object) fetchClaimed(p []byte, at, from, to int64) error {
 		for end < to && !o.fromCache(p, at, end) {
 			end++
 		}
-		data, err := o.blocks(b, end)
+		data, err := o.blocks(ctx, b, end)
 		if err != nil {
 			return err
 		}
@@ -182,9 +185,9 @@ func (o *Object) mark(block int64, checked bool) {
 }
 
 // blocks fetches blocks from ≤ b < to and keeps them.
-func (o *Object) blocks(from, to int64) ([]byte, error) {
+func (o *Object) blocks(ctx context.Context, from, to int64) ([]byte, error) {
 	data := make([]byte, (to-1-from)*blockBytes+o.length(to-1))
-	if err := o.fetch(data, from*blockBytes); err != nil {
+	if err := o.fetch(ctx, data, from*blockBytes); err != nil {
 		return nil, err
 	}
 	for b := from; b < to; b++ {
@@ -196,11 +199,11 @@ func (o *Object) blocks(from, to int64) ([]byte, error) {
 }
 
 // fetch reads a range from the store.
-func (o *Object) fetch(p []byte, at int64) error {
+func (o *Object) fetch(ctx context.Context, p []byte, at int64) error {
 	got := 0 // bytes, over all tries
 	for range 1000 {
 		before := got
-		err := o.store.do(o.ctx, "read", o.info.Name, func(ctx context.Context) error {
+		err := o.store.do(ctx, "read", o.info.Name, func(ctx context.Context) error {
 			var g minio.GetObjectOptions
 			if err := errors.Join(g.SetMatchETag(o.info.etag),
 				g.SetRange(at+int64(got), at+int64(len(p))-1)); err != nil {

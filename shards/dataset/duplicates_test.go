@@ -40,7 +40,7 @@ func TestEqualBytesAreCounted(t *testing.T) {
 		},
 		BetweenClasses: &shards.SharedImages{Images: 1,
 			Examples: [][2]string{{"query/plum/10.jpg", "train/apple/2.jpg"}}}}
-	got, err := shards.ReadDuplicates(dir)
+	got, err := shards.ReadDuplicates(t.Context(), dir)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\n%+v, want\n%+v", err, got, want)
 	}

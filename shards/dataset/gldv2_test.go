@@ -115,7 +115,7 @@ func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 	if v, err := shards.Verify(t.Context(), dir, shards.VerifyOptions{}); err != nil || len(v.Damage) > 0 {
 		t.Fatalf("%v, %+v", err, v)
 	}
-	set, err := shards.Open(dir)
+	set, err := shards.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	if !errors.As(err, new(*shards.InputError)) {
 		t.Errorf("%T, want an InputError", err)
 	}
-	if _, err := shards.Open(out); err == nil {
+	if _, err := shards.Open(t.Context(), out); err == nil {
 		t.Error("the damaged data set is there")
 	}
 	if left, _ := filepath.Glob(filepath.Join(out, "data", "index-00001-*")); len(left) > 0 {
@@ -295,7 +295,7 @@ func gldv2Image(t *testing.T, dir, out, id string) []byte {
 
 func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
 	t.Helper()
-	set, err := shards.Open(dir)
+	set, err := shards.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

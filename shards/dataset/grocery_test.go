@@ -45,7 +45,7 @@ func TestGroceryPhotosComeBackFromShards(t *testing.T) {
 	if len(r.Failures) > 0 {
 		t.Fatalf("%d failures, the first: %+v", len(r.Failures), r.Failures[0])
 	}
-	set, err := shards.Open(dir)
+	set, err := shards.Open(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func TestShardsHoldTheBytesOfTheRows(t *testing.T) {
 	if _, err := shards.Build(t.Context(), src, out, o); err != nil {
 		t.Fatal(err)
 	}
-	set, err := shards.Open(out)
+	set, err := shards.Open(t.Context(), out)
 	if err != nil {
 		t.Fatal(err)
 	}

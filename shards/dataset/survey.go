@@ -216,7 +216,7 @@ func holdsParquet(folder string) bool {
 // first files.
 func FirstImage(folder string) string {
 	const looked = 1000
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() || shards.IsDataSet(folder) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() || shards.IsDataSet(context.Background(), folder) {
 		return ""
 	}
 	image, seen := "", 0

@@ -168,9 +168,9 @@ func (x *Examples) record(offset int64) (labels.Record, error) {
 // openImages opens shards by the folder of the data set or of its files. Another folder
 // is taken as one of images.
 func (x *Examples) openImages(images string) error {
-	set, err := shards.Open(images)
+	set, err := shards.Open(context.Background(), images)
 	if info, there := os.Stat(images); errors.Is(err, fs.ErrNotExist) && there == nil && info.IsDir() {
-		set, err = shards.Open(filepath.Dir(filepath.Clean(images)))
+		set, err = shards.Open(context.Background(), filepath.Dir(filepath.Clean(images)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		x.folder = images

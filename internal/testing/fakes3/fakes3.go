@@ -30,6 +30,10 @@ type Fault struct {
 	Short  int    // the body of an answer lacks so many bytes, though its length says so
 	ETag   string // the answer names this ETag
 	Flip   bool   // a byte of the answer's body is wrong
+
+	// Stall, if not nil, is sent to, and then no answer comes, or none after the first After bytes of its body,
+	// until the client goes.
+	Stall chan<- struct{}
 }
 
 // Object is an object of the store.
@@ -165,6 +169,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	f, answer := s.answer(r, body)
+	if f.Stall != nil {
+		f.stall(w, r, answer)
+	} else {
+		f.send(w, answer)
+	}
+}
+
+// answer returns what goes wrong with a request, and its answer.
+func (s *Server) answer(r *http.Request, body []byte) (f Fault, answer *httptest.ResponseRecorder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
@@ -173,21 +187,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		line += "?partNumber=" + id
 	}
 	s.log = append(s.log, line)
-	var f Fault
 	if s.fault != nil {
 		f = s.fault(r, s.n)
 	}
+	answer = httptest.NewRecorder()
 	if f.Status != 0 {
-		fail(w, f.Status, f.Code)
-		return
+		fail(answer, f.Status, f.Code)
+		return f, answer
 	}
-	answer := httptest.NewRecorder()
 	if !strings.Contains(r.Header.Get("Authorization"), "Credential="+KeyID+"/") {
 		fail(answer, http.StatusForbidden, "InvalidAccessKeyId")
 	} else {
 		s.serve(answer, r, body)
 	}
-	f.send(w, answer)
+	return f, answer
+}
+
+// stall sends the beginning of an answer, and waits for the client's end.
+func (f Fault) stall(w http.ResponseWriter, r *http.Request, answer *httptest.ResponseRecorder) {
+	if out := answer.Body.Bytes(); f.After > 0 {
+		for k, v := range answer.Header() {
+			w.Header()[k] = v
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+		w.WriteHeader(answer.Code)
+		w.Write(out[:min(f.After, len(out))])
+		w.(http.Flusher).Flush()
+	}
+	f.Stall <- struct{}{}
+	<-r.Context().Done()
 }
 
 // send sends an answer, or what the fault leaves of it.

@@ -2,7 +2,7 @@
 // it runs their commands as pods would run: an indexed Job once for each index, with JOB_COMPLETION_INDEX, again after
 // exit codes that its failure policy counts. The first pod of the second index is killed.
 //
-//	check HGLD FOLDER MANIFEST…    FOLDER stands for the volume at /data
+//	check HGLD FOLDER MANIFEST…    FOLDER stands for the claim; an emptyDir is a new folder for each pod
 //
 // It is a module of its own, so that hgld does not depend on Kubernetes.
 package main
@@ -102,12 +102,47 @@ func policy(job *batch.Job, code int) batch.PodFailurePolicyAction {
 	return "" // counted by Kubernetes, but the manifests name every code of hgld that they expect
 }
 
+// mounted returns the folders that stand for the volumes of a pod, by the paths where they are mounted.
+func mounted(job *batch.Job, claim string) (folders map[string]string, remove func()) {
+	folders, own := map[string]string{}, []string{}
+	spec := job.Spec.Template.Spec
+	for _, m := range spec.Containers[0].VolumeMounts {
+		for _, v := range spec.Volumes {
+			switch {
+			case v.Name != m.Name:
+			case v.EmptyDir != nil:
+				dir, err := os.MkdirTemp("", "pod")
+				if err != nil {
+					fail(err)
+				}
+				folders[m.MountPath], own = dir, append(own, dir)
+			case v.PersistentVolumeClaim != nil:
+				folders[m.MountPath] = claim
+			}
+		}
+	}
+	return folders, func() {
+		for _, dir := range own {
+			os.RemoveAll(dir)
+		}
+	}
+}
+
 // pod runs the command of a container and returns its exit code and its last line.
 func pod(job *batch.Job, program, folder string, index int, kill bool) (int, string) {
 	c := job.Spec.Template.Spec.Containers[0]
+	mounts, remove := mounted(job, folder)
+	defer remove()
 	var args []string
 	for _, arg := range append(slices.Clone(c.Command[1:]), c.Args...) {
-		args = append(args, strings.Replace(arg, "/data/", folder+"/", 1))
+		if at := strings.SplitN(arg, "/", 3); at[0] == "" && len(at) > 1 {
+			root, known := mounts["/"+at[1]]
+			if !known {
+				fail(fmt.Errorf("%s: no volume is mounted at /%s", arg, at[1]))
+			}
+			arg = strings.Join(append([]string{root}, at[2:]...), "/")
+		}
+		args = append(args, arg)
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", index))

@@ -50,7 +50,7 @@ func openImages(spec []byte) (*images, error) {
 		return nil, fmt.Errorf("no classes are held out: hold_out is 0")
 	}
 	d, err := s.Open(selection.Opener{Shards: func(folder string) (selection.Set, error) {
-		set, err := shards.Open(folder)
+		set, err := shards.Open(context.Background(), folder)
 		return splitSet{set}, err
 	}})
 	if err != nil {
