@@ -70,13 +70,13 @@ func openRevisited(j *job, truth, path string, data *selection.Data) (*train.Lan
 
 // openSolution opens Google Landmarks v2 retrieval: its solution and the shards of its images, which data closes.
 func openSolution(j *job, truth, path string, data *selection.Data) (*train.Landmarks, error) {
-	if !shards.IsDataSet(path) {
+	if !shards.IsDataSet(j.ctx, path) {
 		return nil, withHint(usagef("%s is not a folder of shards; want those of the splits test and index for %s", path,
 			truth), "hgld shards build --dataset gldv2 makes them")
 	}
 	var sets [2]input.Dataset
 	for i, split := range []labels.Split{labels.Test, labels.Index} {
-		set, closer, err := openSplits(path, string(split))
+		set, closer, err := openSplits(j.ctx, path, string(split))
 		if err != nil {
 			return nil, err
 		}
