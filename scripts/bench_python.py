@@ -1,6 +1,6 @@
 """The tables of bench_python. See there.
 
-    bench_python.py REPEATS
+    bench_python.py REPEATS [LOSS…]
 """
 import json
 import os
@@ -17,6 +17,7 @@ import hgld.torch
 from hgld import _external
 
 DIM, PER_CLASS = 512, 16
+LOSSES = ("smooth-ap", "sup-h-ap", "happier", "fast-ap", "multi-similarity")
 SIZES = [(256, 256), (1024, 1024), (4096, 4096), (256, 60000)]
 TENSOR = 1 << 30  # bytes of the largest tensors; the released formula keeps some eight of a third of it
 PATIENCE = 10  # seconds after which a way is not repeated
@@ -104,10 +105,10 @@ def cell(found, mine):
     return f"{'~' if reckoned else ''}{ms:,.4g} | {'-' if reckoned else f'{mib:,.0f}'} | {ms / mine[0]:.1f}"
 
 
-def losses(repeats):
+def losses(repeats, names):
     print("\n| loss | queries × gallery | hgld.torch ms | MiB | released ms | MiB | times | library ms | MiB | times |")
     print("|" + "---|" * 10)
-    for loss in ("smooth-ap", "sup-h-ap", "happier", "fast-ap", "multi-similarity"):
+    for loss in names:
         for queries, items in SIZES:
             mine = child(own, loss, queries, items, repeats)
             others = " | ".join(cell(child(f, loss, queries, items, repeats), mine) for f in (released, library))
@@ -166,6 +167,6 @@ def external():
 
 
 if __name__ == "__main__":
-    losses(int(sys.argv[1]))
+    losses(int(sys.argv[1]), sys.argv[2:] or LOSSES)
     overhead()
     external()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"hgld/labels"
@@ -214,7 +215,8 @@ func (l *Loss) Start(seed uint64, into []Matrix) error {
 
 // Compute returns the loss of a batch and writes the gradients that are wanted. It writes nothing if it
 // fails. With float64 arrays the loss is computed by its definition in float64, which is slow, if
-// Description.Exact is set; otherwise its float32 operations compute it.
+// Description.Exact is set; otherwise its float32 operations compute it. A loss may pass over a score that is
+// NaN, so the loss of numbers that are not all finite is NaN by rule.
 func (l *Loss) Compute(in *Batch, out *Gradient) (value float64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,5 +240,8 @@ func (l *Loss) Compute(in *Batch, out *Gradient) (value float64, err error) {
 		value, err = l.session.run(in, out)
 	}
 	whole = err == nil
+	if whole && !in.finite() {
+		value = math.NaN()
+	}
 	return value, err
 }

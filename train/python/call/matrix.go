@@ -3,8 +3,36 @@ package call
 import (
 	"unsafe"
 
+	"hgld/internal/vec"
 	"hgld/train/device"
 )
+
+// finite reports whether all elements of the matrices are finite.
+func (b *Batch) finite() bool {
+	for _, m := range append([]Matrix{b.Query, b.Gallery, b.Memory}, b.Params...) {
+		if !m.Absent() && !m.finite() {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Matrix) finite() bool {
+	for i := range m.Rows {
+		if !m.wide() {
+			if vec.NonFinite(m.row(i)) > 0 {
+				return false
+			}
+			continue
+		}
+		for _, v := range m.wideRow(i) {
+			if v-v != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // row returns row i of a float32 matrix.
 func (m Matrix) row(i int) []float32 { return m.F32[i*m.Stride:][:m.Cols] }

@@ -72,6 +72,29 @@ func numbers(list *C.int32_t, n int) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(list)), n)
 }
 
+// labelsOf returns the labels of rows, or nil for NULL. Those of 64 bits are copied.
+func labelsOf(what string, list unsafe.Pointer, kind C.int32_t, rows, levels int) ([]int32, error) {
+	n := rows * levels
+	switch {
+	case list == nil:
+		return nil, nil
+	case kind == C.HGLD_INT32:
+		return unsafe.Slice((*int32)(list), n), nil
+	case kind != C.HGLD_INT64:
+		return nil, fmt.Errorf("labels have type %d, want %d for int32 or %d for int64", int(kind), int(C.HGLD_INT32),
+			int(C.HGLD_INT64))
+	}
+	narrow := make([]int32, n)
+	for i, c := range unsafe.Slice((*int64)(list), n) {
+		if c < -1 || c > math.MaxInt32 {
+			return nil, fmt.Errorf("row %d of %s has class %d at level %d, want −1 for no class, or 0 to %d", i/levels, what, c,
+				i%levels, math.MaxInt32)
+		}
+		narrow[i] = int32(c)
+	}
+	return narrow, nil
+}
+
 // batchOf returns a batch in the memory of C.
 func batchOf(l *call.Loss, b *C.hgld_batch) (*call.Batch, error) {
 	if b == nil {
@@ -81,17 +104,20 @@ func batchOf(l *call.Loss, b *C.hgld_batch) (*call.Batch, error) {
 	in := &call.Batch{MemoryWeight: float32(b.memory_weight), Seed: uint32(b.seed), Step: uint32(b.step)}
 	var err error
 	for _, m := range []struct {
+		what   string
 		to     *call.Matrix
 		labels *[]int32
 		from   *C.hgld_matrix
-		of     *C.int32_t
-	}{{&in.Query, &in.QueryLabels, &b.query, b.query_labels},
-		{&in.Gallery, &in.GalleryLabels, &b.gallery, b.gallery_labels},
-		{&in.Memory, &in.MemoryLabels, &b.memory, b.memory_labels}} {
+		of     unsafe.Pointer
+	}{{"queries", &in.Query, &in.QueryLabels, &b.query, b.query_labels},
+		{"gallery", &in.Gallery, &in.GalleryLabels, &b.gallery, b.gallery_labels},
+		{"memory", &in.Memory, &in.MemoryLabels, &b.memory, b.memory_labels}} {
 		if *m.to, err = matrix(m.from); err != nil {
 			return nil, err
 		}
-		*m.labels = numbers(m.of, m.to.Rows*levels)
+		if *m.labels, err = labelsOf(m.what, m.of, b.labels_type, m.to.Rows, levels); err != nil {
+			return nil, err
+		}
 	}
 	in.Self, in.MemorySelf = numbers(b.self, in.Query.Rows), numbers(b.memory_self, in.Query.Rows)
 	if in.Params, err = matrices(b.params, len(about.Params)); err != nil {

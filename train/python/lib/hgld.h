@@ -2,8 +2,8 @@
  * The C interface of hgld: its losses and its evaluation on arrays of the caller, images of shards, and samplers.
  *
  * Numbers. Matrices are row-major. The distance between rows, stride, is counted in elements and is at
- * least cols; the elements of a row are adjacent. Labels are int32, one class for each row and level,
- * the finest level first, without gaps; -1 means no class. Classes of a loss are numbered from 0 to
+ * least cols; the elements of a row are adjacent. Labels are int32, or int64 where a comment says so, one
+ * class for each row and level, the finest level first, without gaps; -1 means no class. Classes of a loss are numbered from 0 to
  * the number of classes of the level minus 1.
  *
  * Memory. Every array belongs to the caller. The library reads it during a call, keeps no pointer
@@ -26,9 +26,10 @@ extern "C" {
 #endif
 
 /* The version of this interface. A library is used only if hgld_abi() returns the same number. */
-#define HGLD_ABI 2
+#define HGLD_ABI 3
 
 enum { HGLD_FLOAT32 = 0, HGLD_FLOAT64 = 1 };
+enum { HGLD_INT32 = 0, HGLD_INT64 = 1 };
 
 /* A matrix in the caller's memory, absent if data is NULL. */
 typedef struct {
@@ -42,17 +43,18 @@ typedef struct {
  * which is slow, where hgld_loss_describe says "exact", and is rounded to float32 elsewhere. */
 typedef struct {
 	hgld_matrix query; /* [Q,D] */
-	const int32_t *query_labels;
+	const void *query_labels;
 	hgld_matrix gallery; /* [G,D]; absent: the queries, each of which is then known to be itself */
-	const int32_t *gallery_labels;
+	const void *gallery_labels;
 	const int32_t *self; /* [Q] row of each query in gallery, or -1; NULL: no query has one */
 	hgld_matrix memory;  /* [M,D] rows of earlier batches, without a gradient; absent: none */
-	const int32_t *memory_labels;
+	const void *memory_labels;
 	const int32_t *memory_self; /* [Q] row of each query in memory, or -1; NULL: no query has one */
 	float memory_weight;        /* of the loss against memory, relative to that against gallery; 0: 1 */
 	uint32_t seed, step;        /* of random draws */
 	const hgld_matrix *params;  /* values, in the order of hgld_loss_describe */
 	void *const *states;        /* bytes, in that order; replaced by the call */
+	int32_t labels_type;        /* of all labels: HGLD_INT32 or HGLD_INT64 */
 } hgld_batch;
 
 /* Where gradients are written. Absent matrices and NULL are not wanted. */
@@ -106,10 +108,12 @@ int hgld_loss_describe(hgld_loss loss, char **json, char **error);
 /* Writes the initial values of the parameters, in float32: those of a training of hgld with this seed. */
 int hgld_loss_start(hgld_loss loss, uint64_t seed, hgld_matrix *params, char **error);
 
-/* Sets *value to the loss of a batch and writes the gradients that are wanted; gradient may be NULL. */
+/* Sets *value to the loss of a batch and writes the gradients that are wanted; gradient may be NULL. The loss is
+ * NaN if a number of the embeddings or parameters is not finite. */
 int hgld_loss_compute(hgld_loss loss, hgld_batch *batch, hgld_gradient *gradient, double *value, char **error);
 
-/* Returns the first row that batch n, counted from 0, takes in a memory of size rows. */
+/* Returns the first row that batch n, counted from 0, takes in a memory of size rows, or -1 if a batch has no
+ * rows or more than the memory. */
 int64_t hgld_ring_first(int64_t size, int64_t batch, int64_t n);
 
 /* Ranks the gallery for every query, and sets *result. measures is {"metrics": ["R@1", ...], "ties": "row" or

@@ -272,5 +272,8 @@ func hgld_result_close(result C.hgld_result) { results.remove(uint64(result)) }
 
 //export hgld_ring_first
 func hgld_ring_first(size, batch, n C.int64_t) C.int64_t {
+	if batch < 1 || size < batch || n < 0 { // a panic would end the caller's process
+		return -1
+	}
 	return C.int64_t(call.RingFirst(int(size), int(batch), int(n)))
 }

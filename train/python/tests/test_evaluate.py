@@ -74,6 +74,7 @@ def test_metrics_are_those_of_numpy() -> None:
     np.testing.assert_array_equal(found.per_query["R@1_level0"], right[:, 0])
     np.testing.assert_allclose(found.per_query["AP_level0"], (precision * right).sum(1) / right.sum(1), rtol=1e-12)
     assert found["R@1_level0"] == pytest.approx(right[:, 0].mean())
+    assert hgld.evaluate(x, y, metrics="R@1", intervals=False)["R@1_level0"] == found["R@1_level0"]
 
 
 class Arrayed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -304,17 +305,20 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "want \\[36, 2\\]": lambda: made("nsm")(x, y[:, 0]),
         "want \\[36\\] or": lambda: ht.SmoothAP()(x, y[:5]),
         "want integers": lambda: ht.SmoothAP()(x, y.float()),
-        "want floats": lambda: ht.SmoothAP()(x.long(), y),
+        "labels are torch.complex64": lambda: ht.SmoothAP()(x, y.to(torch.complex64)),
+        "embeddings are torch.int64": lambda: ht.SmoothAP()(x.long(), y),
+        "embeddings are ndarray": lambda: ht.SmoothAP()(rows[0], y),
+        "ref_emb are torch.float32 \\[0, 12\\]": lambda: ht.SmoothAP()(x, y, ref_emb=x[:0], ref_labels=y[:0]),
+        "ref_emb are torch.float32 \\[12\\]": lambda: ht.SmoothAP()(x, y, ref_emb=x[0], ref_labels=y[:12]),
+        "memory are ndarray": lambda: ht.SmoothAP()(x, y, memory=rows[0], memory_labels=y),
+        "num_classes is 9.0": lambda: ht.ArcFace(9.0, 12),
+        "give embedding_size=11": lambda: made("happier")(x[:, :11], y),
         "labels are known for 0 of 9": lambda: ht.CSL(CLASSES, 12),
         "want −1 to 8": lambda: made("smooth-ap")(x, y, ref_emb=x[:9], ref_labels=y[:9], ref_self=torch.full((36,), 9)),
         "at least 2": lambda: ht.RecallAtKOriginal(simix=True),
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
-    q = x.clone().requires_grad_()
-    (g,) = torch.autograd.grad(ht.SmoothAP()(q, y), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        torch.autograd.backward(g.sum())
 
 
 def test_a_failing_call_changes_nothing(rows: Rows) -> None:
@@ -336,3 +340,96 @@ def test_a_failing_call_changes_nothing(rows: Rows) -> None:
         handle.compute(Batch(query=matrix(x), query_labels=pointer(good)), Gradient(query=matrix(wide)))
     assert handle.compute(Batch(query=matrix(x), query_labels=pointer(good)), Gradient(query=matrix(to))) > 0
     assert (to != 7).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loss_of_embeddings_that_are_not_finite_is_nan(name: str, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]).clone(), torch.from_numpy(rows[1])
+    x[7, 3] = torch.nan
+    loss = made(name)
+    assert torch.isnan(loss(x, y))
+    x[7, 3] = torch.inf
+    assert torch.isnan(loss(x, y))
+    assert torch.isnan(loss.double()(x.double(), y))
+
+
+def test_labels_are_any_integers_on_any_strides(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    want = made("sup-h-ap")(x, y)
+    for kind in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "uint64"):
+        assert made("sup-h-ap")(x, y.to(getattr(torch, kind))) == want, kind
+    for same in (rows[1], rows[1].tolist(), y.t().contiguous().t()):
+        assert made("sup-h-ap")(x, same) == want
+        assert ht.XBM(made("sup-h-ap"), 72)(x, same) == ht.XBM(made("sup-h-ap"), 72)(x, y)
+
+
+def test_labels_beyond_32_bits_do_not_wrap(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    for off in (2**32, -(2**32), 2**31):
+        for loss in (made("nsm"), ht.SmoothAP()):
+            with pytest.raises(hgld.HgldError, match=f"row 0 of queries has class {off} at level 0"):
+                loss(x, y + off)
+
+
+def test_numbers_of_classes_are_any_integers() -> None:
+    for classes in (CLASSES, tuple(CLASSES), np.array(CLASSES), torch.tensor(CLASSES)):
+        assert ht.HAPPIER(classes, 12).proxies.shape == (9, 12)
+    for one in (9, np.int64(9), torch.tensor(9)):
+        assert ht.ArcFace(one, 12).proxies.shape == (9, 12)
+
+
+def test_a_second_derivative_is_an_error(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]).clone().requires_grad_(), torch.from_numpy(rows[1])
+    (g,) = torch.autograd.grad(ht.SmoothAP()(x, y), x, create_graph=True)
+    (want,) = torch.autograd.grad(ht.SmoothAP()(x, y), x)
+    assert torch.equal(g, want)
+    with pytest.raises(RuntimeError, match="no second derivative"):
+        (g.norm() + x.sum()).backward()  # a penalty beside another term
+
+
+def test_a_training_may_follow_an_evaluation(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]).clone().requires_grad_(), torch.from_numpy(rows[1])
+    for make in (lambda: ht.HAPPIER(CLASSES, seed=1), lambda: ht.XBM(ht.XBMContrastive(), 72)):
+        loss, fresh = make().eval(), make()
+        with torch.inference_mode():
+            loss(x, y)
+        assert loss.train()(x, y) == fresh(x, y)
+        loss(x, y).backward()
+
+
+def test_a_memory_says_what_it_wants(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    memory = ht.XBM(ht.XBMContrastive(), 72)
+    memory(x, y)
+    for text, call in {
+        "want floats": lambda: ht.XBM(ht.XBMContrastive(), 72)(x[:0], y[:0]),
+        "12 columns and 2 levels, and the batch 11 and 2": lambda: memory(x[:, :11], y),
+        "smaller than a batch of 36": lambda: ht.XBM(ht.XBMContrastive(), 16)(x, y),
+    }.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            call()
+
+
+def test_a_compiled_training_has_the_same_bytes(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    for make in (lambda: ht.HAPPIER(CLASSES, seed=1), lambda: ht.XBM(ht.XBMContrastive(), 72)):
+        plain, traced = make(), make()
+
+        def values(loss: torch.nn.Module, net: torch.nn.Module, compile: bool) -> list[torch.Tensor]:
+            def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+                value: torch.Tensor = loss(net(x), y)
+                return value
+
+            run = torch.compile(step, backend="eager") if compile else step
+            found = []
+            for k in range(3):
+                value = run(x.roll(k, 1), y.roll(k, 0))
+                found += [value.detach(), *torch.autograd.grad(value, net.parameters())]
+            return found
+
+        net = torch.nn.Linear(12, 12)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for a, b in zip(values(plain, net, False), values(traced, net, True), strict=True):
+                assert torch.equal(a, b)
+        assert not [w.message for w in told if "ynamo" in str(w.message)]

@@ -123,7 +123,7 @@ def evaluate(
     *,
     gallery: ArrayLike | None = None,
     gallery_labels: ArrayLike | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: Sequence[str] | str | None = None,
     per_query: bool = False,
     intervals: bool = True,
     levels: Sequence[str] | None = None,
@@ -150,7 +150,7 @@ def evaluate(
             class. The levels must form a tree: a class has one parent.
         gallery: [G, D] vectors to rank; None: the queries, each left out of its own ranking.
         gallery_labels: [G] or [G, L] classes of the gallery.
-        metrics: such as ``["R@1", "mAP@R", "H-AP"]``; None: those of ``hgld eval run``.
+        metrics: such as ``["R@1", "mAP@R", "H-AP"]``, or one of them; None: those of ``hgld eval run``.
         per_query: keep the values of every query.
         intervals: compute 95 % bootstrap intervals.
         levels: names of the levels, finest first; None: columns of a data frame, or level0, level1 …
@@ -208,7 +208,7 @@ def evaluate(
         "per_query": per_query,
     }
     if metrics is not None:
-        measures["metrics"] = list(metrics)
+        measures["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
     return _run(measures, sides, rows)
 
 

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ABI = 2
+ABI = 3
 FLOAT32, FLOAT64 = 0, 1
+INT32, INT64 = 0, 1
 
 
 class HgldError(ValueError):
@@ -50,6 +51,7 @@ class Batch(ctypes.Structure):
         ("step", ctypes.c_uint32),
         ("params", ctypes.c_void_p),
         ("states", ctypes.c_void_p),
+        ("labels_type", ctypes.c_int32),
     )
 
 

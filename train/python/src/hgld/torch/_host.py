@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import torch
 
 from hgld import _library
 from hgld._library import FLOAT32, FLOAT64, HgldError, Matrix
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _ToHost(torch.autograd.Function):
@@ -39,21 +43,24 @@ def to_host(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x.cpu()
 
 
+def check_rows(x: Any, name: str) -> None:
+    """Raises an error unless x is a tensor of rows."""
+    if not isinstance(x, torch.Tensor):
+        raise HgldError(f"{name} are {type(x).__name__}, want a tensor: torch.as_tensor makes one")
+    if x.dim() != 2 or 0 in x.shape or not x.is_floating_point():
+        raise HgldError(f"{name} are {x.dtype} {list(x.shape)}, want floats [rows, columns]")
+
+
 def matrix(x: torch.Tensor) -> Matrix:
     """A matrix over the memory of x, which must be on the host and have adjacent columns."""
     rows, cols = x.shape
-    return Matrix(
-        x.data_ptr(),
-        rows,
-        cols,
-        max(x.stride(0), cols) if rows > 1 else cols,
-        FLOAT64 if x.dtype == torch.float64 else FLOAT32,
-    )
+    stride = max(x.stride(0), cols) if rows > 1 else cols
+    return Matrix(x.data_ptr(), rows, cols, stride, FLOAT64 if x.dtype == torch.float64 else FLOAT32)
 
 
 def in_rows(x: torch.Tensor) -> torch.Tensor:
     """x with the strides of rows; a copy only if it has others."""
-    if (x.shape[1] == 1 or x.stride(1) == 1) and (x.shape[0] == 1 or x.stride(0) >= x.shape[1]):
+    if x.is_contiguous() or ((x.shape[1] == 1 or x.stride(1) == 1) and (x.shape[0] == 1 or x.stride(0) >= x.shape[1])):
         return x
     return x.contiguous()
 
@@ -68,16 +75,46 @@ def matrices(tensors: list[torch.Tensor]) -> Any:
     return list_
 
 
-def labels_of(labels: torch.Tensor, rows: int, levels: int | None, name: str) -> torch.Tensor:
-    """Labels [rows, levels] of int32 on the host."""
-    if labels.dim() == 1:
-        labels = labels.unsqueeze(1)
-    if labels.dim() != 2 or labels.shape[0] != rows or (levels and labels.shape[1] != levels):
+_INTEGERS = frozenset(
+    (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+)
+
+
+def labels_of(labels: Any, rows: int, levels: int | None, name: str) -> torch.Tensor:
+    """Labels [rows] or [rows, levels] of int64 on the host. They may be a tensor, an array or a list."""
+    if not isinstance(labels, torch.Tensor):
+        labels = torch.as_tensor(labels)
+    shape = labels.shape
+    found = shape[1] if len(shape) == 2 else 1
+    if not 1 <= len(shape) <= 2 or shape[0] != rows or found != (levels or found):
         want = f"[{rows}, {levels}]" if levels else f"[{rows}] or [{rows}, levels]"
-        raise HgldError(f"{name} have shape {list(labels.shape)}, want {want}")
-    if labels.is_floating_point() or labels.dtype == torch.bool:
+        raise HgldError(f"{name} have shape {list(shape)}, want {want}")
+    if labels.dtype not in _INTEGERS:
         raise HgldError(f"{name} are {labels.dtype}, want integers")
-    return labels.cpu().int().contiguous()
+    kept: torch.Tensor = labels.cpu().long().contiguous()
+    return kept
+
+
+def narrow(labels: torch.Tensor) -> torch.Tensor:
+    """int64 as int32. What does not fit becomes the least or the greatest, which is out of every range."""
+    return labels.clamp(-(2**31), 2**31 - 1).int()
+
+
+def levels_of(labels: torch.Tensor) -> int:
+    """The number of columns of labels."""
+    return labels.shape[1] if labels.dim() == 2 else 1
+
+
+def untraced(method: _F) -> _F:
+    """A method that torch.compile leaves as it is: it cannot see into the library, and need not try."""
+
+    @functools.wraps(method)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(method)(*args, **kwargs)  # type: ignore[no-untyped-call]
+        return method(*args, **kwargs)
+
+    return cast(_F, run)
 
 
 def pointer(x: torch.Tensor | None) -> int | None:
@@ -92,4 +129,18 @@ def pointers(tensors: list[torch.Tensor]) -> Any:
     return (ctypes.c_void_p * len(tensors))(*(x.data_ptr() for x in tensors))
 
 
-__all__ = ["HgldError", "_library", "in_rows", "labels_of", "matrices", "matrix", "pointer", "pointers", "to_host"]
+__all__ = [
+    "HgldError",
+    "_library",
+    "check_rows",
+    "in_rows",
+    "labels_of",
+    "levels_of",
+    "matrices",
+    "matrix",
+    "narrow",
+    "pointer",
+    "pointers",
+    "to_host",
+    "untraced",
+]

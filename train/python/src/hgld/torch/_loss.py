@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from hgld._library import Batch, Gradient, HgldError, LossHandle
+from hgld._library import INT64, Batch, Gradient, HgldError, LossHandle
 from hgld.torch import _distributed
-from hgld.torch._host import in_rows, labels_of, matrices, matrix, pointer, pointers, to_host
+from hgld.torch._host import (
+    check_rows,
+    in_rows,
+    labels_of,
+    levels_of,
+    matrices,
+    matrix,
+    narrow,
+    pointer,
+    pointers,
+    to_host,
+    untraced,
+)
 
 
 def merged(given: Iterable[tuple[tuple[str, ...], Any]], settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -80,13 +93,13 @@ class Loss(nn.Module):
         super().__init__()
         self.name = name or self.registry_name
         self.normalize, self.gather = normalize, gather
-        classes = [num_classes] if isinstance(num_classes, int) else list(num_classes or [])
+        classes = _classes(num_classes)
         paths = hierarchy.tolist() if isinstance(hierarchy, Tensor) else [list(p) for p in hierarchy or []]
         self._spec: dict[str, Any] = {
             "name": self.name,
             "preset": preset,
             "settings": dict(settings or {}),
-            "classes": [int(c) for c in classes],
+            "classes": classes,
             "levels": len(classes),
             "paths": paths,
             "batch": batch_size,
@@ -146,6 +159,7 @@ class Loss(nn.Module):
                 self._spec["levels"] = levels
         return self._handle
 
+    @untraced
     def forward(
         self,
         embeddings: Tensor,
@@ -183,6 +197,8 @@ class Loss(nn.Module):
 
     def gathered(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of all processes where torch.distributed is initialised and the module gathers."""
+        if not isinstance(labels, Tensor):
+            labels = torch.as_tensor(labels)
         if self.gather and _distributed.world() > 1:
             return _distributed.gathered(embeddings, labels)
         return embeddings, labels
@@ -200,23 +216,29 @@ class Loss(nn.Module):
         memory_weight: float = 1.0,
     ) -> Tensor:
         """forward of the rows of this process alone."""
-        if embeddings.dim() != 2 or 0 in embeddings.shape or not embeddings.is_floating_point():
-            raise HgldError(f"embeddings are {embeddings.dtype} {list(embeddings.shape)}, want floats [rows, columns]")
+        check_rows(embeddings, "embeddings")
         if self._params and isinstance(getattr(self, self._params[0]), nn.UninitializedParameter):
             self._materialize(embeddings.shape[1])
+        if self._params and embeddings.shape[1] != self._spec["dim"]:
+            raise HgldError(
+                f"embeddings have {embeddings.shape[1]} columns and the proxies {self._spec['dim']}, want the same: "
+                f"give embedding_size={embeddings.shape[1]}"
+            )
         levels = len(self._spec["classes"]) or None
         rows = labels_of(labels, len(embeddings), levels, "labels")
-        levels = rows.shape[1]
+        levels = levels_of(rows)
         dtype = torch.float64 if embeddings.dtype == torch.float64 else torch.float32
         call = _Call(self, self._opened(embeddings.shape[1], levels), rows)
         inputs = [to_host(embeddings, dtype)]
         if (ref_emb is None) != (ref_labels is None) or (memory is None) != (memory_labels is None):
             raise HgldError("rows and their labels belong together: give both or neither")
         if ref_emb is not None and ref_labels is not None:
+            check_rows(ref_emb, "ref_emb")
             call.gallery_labels = labels_of(ref_labels, len(ref_emb), levels, "ref_labels")
             call.gallery_self = _indices(ref_self, len(embeddings), "ref_self")
             inputs.append(to_host(ref_emb, dtype))
         if memory is not None and memory_labels is not None:
+            check_rows(memory, "memory")
             call.memory = in_rows(memory.detach().to("cpu", dtype))
             call.memory_labels = labels_of(memory_labels, len(memory), levels, "memory_labels")
             call.memory_self = _indices(memory_self, len(embeddings), "memory_self")
@@ -224,7 +246,8 @@ class Loss(nn.Module):
         params = [to_host(getattr(self, p), dtype) for p in self._params]
         call.keep = self.training and torch.is_grad_enabled()
         loss: Tensor = _Compute.apply(call, len(inputs), *inputs, *params)  # type: ignore[no-untyped-call]
-        self.steps += call.keep
+        if call.keep:
+            self.__dict__["steps"] += 1  # torch's way to set an attribute takes as long as a check of the batch
         return loss if embeddings.is_cpu else loss.to(embeddings.device)
 
     def get_extra_state(self) -> dict[str, int]:
@@ -263,12 +286,19 @@ class Loss(nn.Module):
         return ", ".join(parts)
 
 
-def _indices(rows: Tensor | None, n: int, name: str) -> Tensor | None:
-    if rows is None:
-        return None
-    if rows.shape != (n,):
-        raise HgldError(f"{name} has shape {list(rows.shape)}, want [{n}]")
-    return rows.detach().to(device="cpu", dtype=torch.int32).contiguous()
+def _classes(numbers: Any) -> list[int]:
+    """Numbers of classes, finest first, of one number, a sequence, an array or a tensor."""
+    if numbers is None:
+        return []
+    numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
+    try:
+        return [index(n) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
+    except TypeError:
+        raise HgldError(f"num_classes is {numbers!r}, want a number, or one for each level, finest first") from None
+
+
+def _indices(rows: Any, n: int, name: str) -> Tensor | None:
+    return None if rows is None else narrow(labels_of(rows, n, 1, name))
 
 
 class _Call:
@@ -292,6 +322,7 @@ class _Call:
         used = [s.cpu().contiguous() if self.keep else s.cpu().contiguous().clone() for s in states]
         rows = in_rows(query)
         batch = Batch(query=matrix(rows), query_labels=pointer(self.labels), memory_weight=self.memory_weight)
+        batch.labels_type = INT64
         batch.seed, batch.step = self.module.seed % 2**32, self.module.steps % 2**32
         if gallery is not None:
             others = in_rows(gallery)
@@ -333,18 +364,16 @@ class _Compute(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        # The wrapper, which forbids a second derivative, takes as long as all else; without a graph there is none.
-        return _once(ctx, upstream) if torch.is_grad_enabled() else _scaled(ctx, upstream)
+        scale = upstream.item()
+        gradients = [
+            (g if scale == 1 else g * scale) if needed else None
+            for g, needed in zip(ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True)
+        ]
+        return None, None, *(_last(gradients) if torch.is_grad_enabled() else gradients)
 
 
-def _scaled(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-    """The gradients of _Compute, times that of its value."""
-    scale = upstream.item()
-    gradients = (
-        (g if scale == 1 else g * scale) if needed else None
-        for g, needed in zip(ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True)
-    )
-    return (None, None, *gradients)
-
-
-_once = torch.autograd.function.once_differentiable(_scaled)  # type: ignore[no-untyped-call]
+def _last(gradients: list[Tensor | None]) -> list[Tensor | None]:
+    """Gradients of a graph of gradients, which fail when they are differentiated: they would count as constants."""
+    message = b"hgld has no second derivative: its losses know their gradient alone"
+    fail = torch._C._functions.DelayedError(message, 1)
+    return [g if g is None else fail(g.detach().requires_grad_(True)) for g in gradients]

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset, Sampler
 from hgld import _library
 from hgld._library import HgldError, check, library, take
 from hgld.torch import _distributed
-from hgld.torch._host import labels_of
+from hgld.torch._host import labels_of, narrow
 
 
 class _Folder:
@@ -156,7 +156,7 @@ class BatchSampler(Sampler[list[int]]):
     ) -> None:
         if isinstance(labels, Shards):
             labels = labels.labels
-        self._labels = labels_of(labels, len(labels), None, "labels")
+        self._labels = narrow(labels_of(labels, len(labels), None, "labels")).view(len(labels), -1)
         self._spec = {"name": name, "settings": {"batch": batch_size, "m": samples_per_class, **settings}}
         self.seed, self.epoch = seed, 0
         self._made: tuple[int, list[list[int]]] | None = None

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hgld._library import HgldError, library
+from hgld.torch._host import check_rows, labels_of, untraced
 from hgld.torch._loss import Loss
 
 
@@ -34,6 +35,7 @@ class XBM(nn.Module):
         self.register_buffer("labels", torch.empty(0, 0, dtype=torch.int32))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
 
+    @untraced
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """The loss of a batch against itself and the memory. In training the batch joins the memory.
 
@@ -41,14 +43,22 @@ class XBM(nn.Module):
             embeddings: [B, D] rows; all batches of a training have the same B.
             labels: [B] or [B, L] classes, finest level first.
         """
+        check_rows(embeddings, "embeddings")
         embeddings, labels = self.loss.gathered(embeddings, labels)
-        column = labels[:, None] if labels.dim() == 1 else labels
+        labels = labels_of(labels, len(embeddings), None, "labels")
+        column = labels.view(len(labels), -1)
         if self.size < len(embeddings):
             raise HgldError(f"a memory of {self.size} rows is smaller than a batch of {len(embeddings)}")
         if not self.rows.numel():
             kind = torch.float64 if embeddings.dtype == torch.float64 else torch.float32
-            self.rows = torch.zeros(self.size, embeddings.shape[1], dtype=kind)
-            self.labels = torch.full((self.size, column.shape[1]), -1, dtype=torch.int32)
+            with torch.inference_mode(False):  # a training may come after an evaluation
+                self.rows = torch.zeros(self.size, embeddings.shape[1], dtype=kind)
+                self.labels = torch.full((self.size, column.shape[1]), -1, dtype=torch.int32)
+        if self.rows.shape[1] != embeddings.shape[1] or self.labels.shape[1] != column.shape[1]:
+            raise HgldError(
+                f"the memory has rows of {self.rows.shape[1]} columns and {self.labels.shape[1]} levels, and the batch "
+                f"{embeddings.shape[1]} and {column.shape[1]}: want the same"
+            )
         n = int(self.batches.item())
         own = None
         if self.training and not self.first:
