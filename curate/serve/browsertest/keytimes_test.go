@@ -163,7 +163,8 @@ func TestKeyTimes(t *testing.T) {
 	m.Keys("/")
 	m.keysOneByOne("find, by letter", 30, "l", "a", "k", kb.Backspace, kb.Backspace, kb.Backspace)
 	m.regexpKeys()
-	m.mapFrames()
+	m.mapFrames(s)
+	m.bulk(s)
 	m.logMemory(s)
 }
 

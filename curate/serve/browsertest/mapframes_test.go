@@ -2,7 +2,15 @@
 
 package browsertest
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+)
 
 // frameMeter moves the pointer over the map once a frame, for a number of frames after the first, and resolves with
 // the times between frames. step is a function of the frame's number that sends the events.
@@ -39,13 +47,15 @@ func (m measured) frames(what, step string, n int) []float64 {
 }
 
 // mapFrames measures the map: its first picture, the pointer over it, zoom, pan, a lasso, and the marks that it makes.
-func (m measured) mapFrames() {
+func (m measured) mapFrames(s *server) {
 	m.TB.Helper()
+	before := s.spent(m.TB)
 	m.Keys("v")
 	m.Until("the map", `Number(document.querySelector("canvas").dataset.draws) >= 1`)
-	m.TB.Logf("%d labels: map shown %.0f ms after the key, the server's part %.0f ms", m.labels,
+	m.TB.Logf("%d labels: map shown %.0f ms after the key, the server's part %.0f ms, %.1f CPU s", m.labels,
 		eval[float64](m.page, `performance.getEntriesByName("map")[0].startTime - meter.key`),
-		eval[float64](m.page, `performance.getEntriesByType("resource").find((e) => e.name.endsWith("/api/map")).duration`))
+		eval[float64](m.page, `performance.getEntriesByType("resource").find((e) => e.name.endsWith("/api/map")).duration`),
+		s.spent(m.TB)-before)
 	m.frames("pointer over the map", `(n) => send("pointermove", 0.2 + n / 200, 0.4)`, 100)
 	m.frames("zoom", `(n) => wheel(0.5, 0.5, n % 20 < 10 ? -100 : 100)`, 100)
 	m.Exec(`{ const map = document.querySelector("canvas"), r = map.getBoundingClientRect();
@@ -56,7 +66,7 @@ func (m measured) mapFrames() {
 	m.Exec(`document.querySelector("canvas").dispatchEvent(new PointerEvent("pointerup", {button: 1}))`)
 	m.frames("lasso", `(n) => send(n ? "pointermove" : "pointerdown", 0.5 + Math.cos(n / 48) / 3,
 		0.5 + Math.sin(n / 48) / 3)`, 300)
-	before := m.spent()["TaskDuration"]
+	marking := m.spent()["TaskDuration"]
 	took := awaited[float64](m.page, `new Promise((done) => {
 		const from = performance.now();
 		document.querySelector("canvas").dispatchEvent(new PointerEvent("pointerup", {}));
@@ -65,6 +75,48 @@ func (m measured) mapFrames() {
 		requestAnimationFrame(() => c.port2.postMessage(0));
 	})`)
 	m.TB.Logf("%d labels: marking what the lasso holds %.0f ms to paint, main thread %.1f CPU ms; %s", m.labels, took,
-		1000*(m.spent()["TaskDuration"]-before),
+		1000*(m.spent()["TaskDuration"]-marking),
 		eval[string](m.page, `document.querySelector(".marks").innerText.split(" ·")[0]`))
+}
+
+// spent is the processor time of the server so far, in seconds, from Linux's ticks of 10 ms.
+func (s *server) spent(t testing.TB) float64 {
+	t.Helper()
+	text := mustRead(t, fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	ticks := 0.0
+	for _, field := range strings.Fields(text[strings.LastIndex(text, ")"):])[12:14] {
+		n, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return ticks / 100
+}
+
+// bulk moves all labels with a word at once, and takes it back. The time of the move has the typing in it; that of
+// the edit alone is the last.
+func (m measured) bulk(s *server) {
+	m.TB.Helper()
+	m.Keys(kb.Escape, "/", "/church/", kb.Enter)
+	saved := func() int {
+		return eval[int](m.page, `Number(document.getElementById("saved").textContent.replace(/\D/g, ""))`)
+	}
+	n := saved()
+	for _, step := range []struct {
+		what string
+		do   func()
+	}{
+		{"mark all found", func() { m.Ctrl("a"); m.Until("marks", `document.querySelector(".marks")`) }},
+		{"move them, until saved", func() { m.Keys("m"); m.take("churches"); m.saved(n + 1) }},
+		{"take it back, until saved", func() { m.Keys("u"); m.saved(n + 2) }},
+	} {
+		from, page, server := time.Now(), m.spent()["TaskDuration"], s.spent(m.TB)
+		step.do()
+		m.TB.Logf("%d labels: %-24s %d ms, main thread %.0f CPU ms, server %.0f CPU ms; %s", m.labels, step.what,
+			time.Since(from).Milliseconds(), 1000*(m.spent()["TaskDuration"]-page), 1000*(s.spent(m.TB)-server),
+			eval[string](m.page, `document.querySelector(".marks")?.innerText.split(" ·")[0] || ""`))
+	}
+	m.TB.Logf("%d labels: from the edits to \"saved\": %.0f ms", m.labels,
+		eval[[]float64](m.page, `performance.getEntriesByName("edit saved").slice(-2).map((e) => e.duration)`))
 }
