@@ -1,20 +1,31 @@
 package space
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"hgld/cluster"
 	"hgld/internal/blas"
+	"hgld/labels"
 )
 
 // mapIterations is the number of t-SNE iterations for the centroids. A few hundred
 // points settle within it, and the curator waits for it only once.
 const mapIterations = 500
 
+// mostAnchors is the number of clusters that t-SNE places. Its time grows with the square of their number: 2,000
+// would take ten times as long as these.
+const mostAnchors = 600
+
+// nearAnchors is the number of anchors between which another cluster is placed.
+const nearAnchors = 4
+
 // Map places all tags in the unit square and returns x and y for each, [tags][2]. The
 // centroids of the draft's clusters are placed by t-SNE; the exact method would take
-// minutes for all tags. The tags of a cluster then fill a disc around its centroid,
+// minutes for all tags. Of many clusters, it places the largest, and the others stand between those that they
+// resemble. The tags of a cluster then fill a disc around its centroid,
 // arranged like sunflower seeds with the nearest tag in the middle. Each tag is pulled
 // towards the neighbouring clusters that it resembles.
 func (s *Space) Map(ctx context.Context) ([][2]float32, error) {
@@ -32,7 +43,7 @@ func (s *Space) Map(ctx context.Context) ([][2]float32, error) {
 			x.Row(k)[j] = float32(v)
 		}
 	}
-	places, err := placeClusters(ctx, x)
+	places, err := placeByAnchors(ctx, x, s.draft.Clusters, mostAnchors)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +82,70 @@ func seedDistance(places [][2]float64, tags int) float64 {
 		area *= high - low
 	}
 	return math.Sqrt(area / 3 / math.Pi / float64(max(tags, 1)))
+}
+
+// placeByAnchors places the centroids x of clusters: the most largest ones, the anchors, by placeClusters, and the
+// others between the anchors that they are nearest to.
+func placeByAnchors(ctx context.Context, x cluster.Matrix, clusters []labels.Cluster, most int) ([][2]float64, error) {
+	if x.Rows <= most {
+		return placeClusters(ctx, x)
+	}
+	order := make([]int, x.Rows)
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(len(clusters[b].Members), len(clusters[a].Members))
+	})
+	anchors := cluster.NewMatrix(most, x.Cols)
+	for i, k := range order[:most] {
+		copy(anchors.Row(i), x.Row(k))
+	}
+	placed, err := placeClusters(ctx, anchors)
+	if err != nil {
+		return nil, err
+	}
+	places := make([][2]float64, x.Rows)
+	for i, k := range order {
+		if i < most {
+			places[k] = placed[i]
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		places[k] = between(x.Row(k), anchors, placed)
+	}
+	return places, nil
+}
+
+// between returns the mean of the places of the anchors that are nearest to v, weighted by exp(−d²/2σ²), where σ
+// is half the distance to the nearest one.
+func between(v []float32, anchors cluster.Matrix, places [][2]float64) [2]float64 {
+	type near struct {
+		anchor int
+		d2     float64
+	}
+	list := make([]near, 0, nearAnchors+1)
+	for a := range anchors.Rows {
+		n := near{anchor: a}
+		for j, w := range anchors.Row(a) {
+			n.d2 += float64(w-v[j]) * float64(w-v[j])
+		}
+		at, _ := slices.BinarySearchFunc(list, n, func(x, y near) int { return cmp.Compare(x.d2, y.d2) })
+		if at < nearAnchors {
+			list = slices.Insert(list, at, n)
+			list = list[:min(len(list), nearAnchors)]
+		}
+	}
+	total, out := 0.0, [2]float64{}
+	for _, n := range list {
+		w := math.Exp(-2 * (n.d2 - list[0].d2) / max(list[0].d2, 1e-9))
+		total += w
+		out[0] += w * places[n.anchor][0]
+		out[1] += w * places[n.anchor][1]
+	}
+	return [2]float64{out[0] / total, out[1] / total}
 }
 
 // placeClusters places the rows of x in the plane by t-SNE. Fewer than eight rows are

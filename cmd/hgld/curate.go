@@ -143,8 +143,10 @@ func (s *curateSettings) write(j *job, h *labels.Hierarchy, further []labels.Fur
 	files := []atomicfile.Content{{Path: s.Out, Fill: func(w io.Writer) error { return labels.WriteHierarchy(w, h) }}}
 	write := len(further) > 0 && s.Also != ""
 	if write {
-		in := append([]string{s.Draft, s.Out}, s.Logs...)
-		if err := j.checkOutputs("curate apply", in, pipeline.Output{Path: s.Also, Kind: kindFurther}); err != nil {
+		err := j.project.CheckOutputs(pipeline.Writing{Command: "curate apply", Stage: "curate",
+			In: append([]string{s.Draft, s.Out}, s.Logs...), Out: []pipeline.Output{{Path: s.Also, Kind: kindFurther}},
+			Replace: j.replace})
+		if err != nil {
 			return err
 		}
 		files = append(files, atomicfile.Content{Path: s.Also,

@@ -191,12 +191,12 @@ func (s Stage) Execute(j Job, own any) error {
 	if err != nil {
 		return err
 	}
-	_, out := s.files(own)
 	err = errors.Join(s.run(j, own), j.Close())
 	complete, again := p.engine().ended(err)
 	if err != nil && !complete {
 		return err
 	}
+	_, out := s.files(own) // after the run, which decides whether a file is written at all
 	return errors.Join(err, s.Record(j, own, before, out, again))
 }
 

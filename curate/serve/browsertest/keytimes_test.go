@@ -117,17 +117,24 @@ func quantiles(times []float64) string {
 // alone.
 const floorPage = `<p id=saved>0</p><script>addEventListener("keydown", () => { saved.textContent++; })</script>`
 
-// TestKeyTimes measures the page with $HGLD_BENCH_LABELS labels, by default 570, and logs medians
-// and 95th percentiles. It sets no limits. The first line is the floor.
-func TestKeyTimes(t *testing.T) {
-	n := 570
-	if text := os.Getenv("HGLD_BENCH_LABELS"); text != "" {
+// benchSize is a number that the environment may set.
+func benchSize(t testing.TB, variable string, size int) int {
+	t.Helper()
+	if text := os.Getenv(variable); text != "" {
 		var err error
-		if n, err = strconv.Atoi(text); err != nil {
+		if size, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	dir := benchProject(t, n)
+	return size
+}
+
+// TestKeyTimes measures the page with $HGLD_BENCH_LABELS labels, by default 570, in $HGLD_BENCH_CLUSTERS
+// clusters, by default of 38 labels, and logs medians and 95th percentiles. It sets no limits. The first line is
+// the floor.
+func TestKeyTimes(t *testing.T) {
+	n := benchSize(t, "HGLD_BENCH_LABELS", 570)
+	dir := benchProject(t, n, benchSize(t, "HGLD_BENCH_CLUSTERS", (n+37)/38))
 	s := startServer(t, dir, "--by", "bench")
 	m := measured{newPage(t, 1280, 800, false), n}
 	if _, err := chromedp.Call(m.Context(), performance.Enable,
@@ -155,16 +162,43 @@ func TestKeyTimes(t *testing.T) {
 	m.keysOneByOne("undo", 40, "u")
 	m.Keys("/")
 	m.keysOneByOne("find, by letter", 30, "l", "a", "k", kb.Backspace, kb.Backspace, kb.Backspace)
+	m.regexpKeys()
+	m.mapFrames(s)
+	m.bulk(s)
+	m.logMemory(s)
+}
+
+// regexpKeys types a regular expression that finds most labels, and then fewer.
+func (m measured) regexpKeys() {
+	m.TB.Helper()
+	m.Keys("/", "/")
+	m.keysOneByOne("find, by expression", 30, "a", ".", "*", kb.Backspace, kb.Backspace, kb.Backspace)
+	m.Keys(kb.Backspace, kb.Escape)
+}
+
+// logMemory logs the memory of the server and of the page's scripts.
+func (m measured) logMemory(s *server) {
+	t := m.TB
+	t.Helper()
+	all, err := chromedp.Call(m.Context(), performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all.Metrics {
+		if x.Name == "JSHeapUsedSize" {
+			t.Logf("%d labels: heap of the page %.0f MB", m.labels, x.Value/1e6)
+		}
+	}
 	for _, line := range strings.Split(mustRead(t, fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)), "\n") {
 		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
-			t.Logf("%d labels: server %s", n, strings.Join(strings.Fields(line), " "))
+			t.Logf("%d labels: server %s", m.labels, strings.Join(strings.Fields(line), " "))
 		}
 	}
 }
 
-// benchProject writes a draft of n labels in clusters of about 38, with vectors of
-// 384 values around their centroids.
-func benchProject(t testing.TB, n int) string {
+// benchProject writes a draft of n labels in clusters of equal size, with vectors of 384 values around
+// their centroids.
+func benchProject(t testing.TB, n, clusters int) string {
 	t.Helper()
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -174,18 +208,19 @@ func benchProject(t testing.TB, n int) string {
 		Origin: labels.Origin{Algorithm: "k-means", Vectors: cluster.VectorsFile}}
 	x := cluster.NewMatrix(n, 384)
 	centre := make([]float32, x.Cols)
+	size := (n + clusters - 1) / clusters
 	for i := range n {
-		if i%38 == 0 {
+		if i%size == 0 {
 			for k := range centre {
 				centre[k] = float32(r.NormFloat64()) * 0.05
 			}
-			d.Clusters = append(d.Clusters, labels.Cluster{ID: i / 38, Name: fmt.Sprintf("cluster %d", i/38)})
+			d.Clusters = append(d.Clusters, labels.Cluster{ID: i / size, Name: fmt.Sprintf("cluster %d", i/size)})
 		}
 		for k := range centre {
 			x.Row(i)[k] = centre[k] + float32(r.NormFloat64())*0.02
 		}
 		c := &d.Clusters[len(d.Clusters)-1]
-		c.Members = append(c.Members, labels.Member{Tag: i, Distance: 0.1 + float64(i%38)/100, Outlier: i%38 > 35})
+		c.Members = append(c.Members, labels.Member{Tag: i, Distance: 0.1 + float64(i%size)/100, Outlier: i%size > size-3})
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprintf("%s %s %d", words[r.IntN(len(words))],
 			words[r.IntN(len(words))], i), QID: fmt.Sprintf("Q%d", i+1)}, Landmarks: 1 + r.IntN(50), Images: r.IntN(900)})
 	}

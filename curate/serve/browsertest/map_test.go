@@ -94,6 +94,15 @@ func TestMapShowsNamesAndTooltipsAndZooms(t *testing.T) {
 	if labelAt(at[0], at[1]) == label {
 		t.Errorf("after zooming, the map still shows %q at its old point", label)
 	}
+	// The middle button drags the zoomed map.
+	b.Exec(`{ const map = document.querySelector("canvas"), r = map.getBoundingClientRect();
+		map.setPointerCapture = () => {};
+		const send = (type, by) => map.dispatchEvent(new PointerEvent(type, {button: 1, bubbles: true,
+			clientX: r.left + (0.5 + by) * r.width, clientY: r.top + (0.5 + by) * r.height}));
+		send("pointerdown", 0); send("pointermove", 0.03); send("pointerup", 0.03); }`)
+	if now := labelAt(want[0]+0.03, want[1]+0.03); now != label {
+		t.Errorf("after a drag, the map shows %q in place of %q", now, label)
+	}
 	mark := func() int {
 		b.Keys(" ")
 		b.Until("labels are marked", `document.querySelector(".marks")`)

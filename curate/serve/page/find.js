@@ -126,7 +126,7 @@ export class Find {
   // matching lists the labels that fit the query and the facets, but for one facet.
   matching(but) {
     const {model: m} = this.app, text = byId('query').value, query = expression(text.trim()), fresh = byId('newonly').checked;
-    const all = () => [...m.names.keys()];
+    const all = () => (m.everything ??= [...m.names.keys()]);
     let list = query ? all().filter((i) => query.test(m.names[i])) : query === undefined ? [] : text.trim() ? m.find(text) : null;
     this.wrong = query === undefined;
     if (!list && !fresh && !this.used && !but) return null; // nothing is asked

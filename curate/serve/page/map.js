@@ -6,6 +6,65 @@ const mostNames = 60; // the most groups that are named at once
 const colours = [['#1f5fbf', '#7fb0ff'], ['#b3541e', '#f2a65a'], ['#1a7345', '#5fd39a'], ['#a1236a', '#ff8cc6'], ['#6b4fb3', '#b9a2ff'],
   ['#7a6a00', '#e0cf4a'], ['#007a8a', '#4fd6e8'], ['#9d1c1c', '#ff9c93']];
 
+const words = new Map();
+
+// word is a colour as the pixels of a picture hold it, without its opacity.
+function word(colour) {
+  if (words.has(colour)) return words.get(colour);
+  const c = document.createElement('canvas').getContext('2d');
+  c.fillStyle = colour;
+  c.fillRect(0, 0, 1, 1);
+  const [r, g, b] = c.getImageData(0, 0, 1, 1).data;
+  words.set(colour, r | (g << 8) | (b << 16));
+  return words.get(colour);
+}
+
+// stamp lists the pixels that a ring between two radii covers around a pixel, for pictures of a width: their offsets,
+// and their opacities from 0 to 255.
+function stamp(inner, outer, width) {
+  const reach = Math.ceil(outer), fine = 4, offsets = [], opacities = [];
+  for (let y = -reach; y <= reach; y++) {
+    for (let x = -reach; x <= reach; x++) {
+      let covered = 0;
+      for (let k = 0; k < fine * fine; k++) {
+        const d = Math.hypot(x + ((k % fine) + 0.5) / fine - 0.5, y + (Math.floor(k / fine) + 0.5) / fine - 0.5);
+        if (d >= inner && d < outer) covered++;
+      }
+      if (covered) { offsets.push(y * width + x); opacities.push(Math.round((255 * covered) / fine ** 2)); }
+    }
+  }
+  return {offsets, opacities};
+}
+
+// put colours the pixels of a stamp, but those that something less transparent covers.
+function put(pixels, at, {offsets, opacities}, colour) {
+  for (let k = 0; k < offsets.length; k++) {
+    const to = at + offsets[k], opacity = opacities[k];
+    if (pixels[to] >>> 24 <= opacity) pixels[to] = colour | (opacity << 24);
+  }
+}
+
+// What a point looks like.
+const hiddenPoint = 0, ringPoint = 1, discPoint = 2, markedPoint = 3;
+
+// insideOf returns a function that tells whether a point is inside a closed path, by the parity of the edges to its
+// right. Edges are kept by horizontal strips: a lasso has hundreds, and a strip few.
+function insideOf(path) {
+  const ys = path.map((p) => p[1]), top = Math.min(...ys), low = Math.max(...ys), n = 256;
+  const strip = (y) => Math.min(n - 1, Math.floor(((y - top) / (low - top)) * n)), strips = Array.from({length: n}, () => []);
+  path.forEach(([bx, by], i) => {
+    const [ax, ay] = path.at(i - 1), edge = {ax, ay, by, slope: (bx - ax) / (by - ay)};
+    if (ay === by) return;
+    for (let k = strip(Math.min(ay, by)); k <= strip(Math.max(ay, by)); k++) strips[k].push(edge);
+  });
+  return (x, y) => {
+    if (!(y >= top && y < low)) return false;
+    let odd = false;
+    for (const {ax, ay, by, slope} of strips[strip(y)]) if ((ay > y) !== (by > y) && x < (y - ay) * slope + ax) odd = !odd;
+    return odd;
+  };
+}
+
 // PlaneMap draws all labels at points that follow from their vectors, and names the largest groups.
 // The pointer draws a lasso to mark labels. On the keyboard, arrows move a circle, + and − resize
 // it, and Space marks the labels inside. The wheel zooms at the pointer, and Page Up and Page Down
@@ -24,25 +83,38 @@ export class PlaneMap {
     this.legend = h('ul', {class: 'legend', 'aria-label': 'Colours of the largest groups'});
     this.tip = h('p', {class: 'tip', 'aria-hidden': 'true', hidden: true});
     fill(root, h('p', {class: 'keys'}, 'Draw around labels to mark them, or ', key('↑'), key('↓'), key('←'), key('→'), ' move the circle, ', key('+'),
-      key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom. '),
+      key('−'), ' resize it, ', key('Space'), ' mark inside, then ', key('m'), ' move. The wheel, ', key('PgUp'), ' ', key('PgDn'), ' zoom; drag with ',
+      key('Alt'), ' or the middle button to move. '),
       h('div', {class: 'under'}, this.note, h('label', {class: 'check'}, this.only, ' only open ones')), this.legend,
       h('div', {class: 'canvasbox'}, this.canvas, this.tip));
-    this.canvas.addEventListener('pointerdown', (e) => { this.path = [this.at(e)]; this.canvas.setPointerCapture(e.pointerId); });
-    this.canvas.addEventListener('pointermove', (e) => { if (this.path) { this.path.push(this.at(e)); this.drawSoon(); } else this.hover(this.at(e)); });
+    this.canvas.addEventListener('pointerdown', (e) => {
+      if (e.button === 1 || e.altKey) { this.grip = this.at(e); e.preventDefault(); } else if (e.button === 0) this.path = [this.at(e)];
+      this.canvas.setPointerCapture(e.pointerId);
+    });
+    this.canvas.addEventListener('pointermove', (e) => this.drag(this.at(e)));
     this.canvas.addEventListener('pointerleave', () => { this.tip.hidden = true; });
     this.canvas.addEventListener('wheel', (e) => { e.preventDefault(); this.zoom(e.deltaY < 0 ? 1.25 : 0.8, this.at(e)); }, {passive: false});
     this.canvas.addEventListener('pointerup', (e) => {
       const {path} = this;
-      this.path = null;
-      if (path && path.length > 2) this.lasso(path, e.shiftKey);
-      this.draw();
+      this.path = this.grip = null;
+      if (path && path.length > 2) this.take(insideOf(path), e.shiftKey);
+      this.drawSoon();
     });
     this.canvas.addEventListener('keydown', (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.canvas.parentElement);
   }
 
+  // drag moves the map so that the point that the pointer holds stays under it, continues the lasso, or says what
+  // is under the pointer.
+  drag([x, y]) {
+    const {grip, path, viewport} = this;
+    if (grip) this.look(viewport.x + grip[0] - x, viewport.y + grip[1] - y);
+    else if (path) { path.push([x, y]); this.drawSoon(); } else this.hover([x, y]);
+  }
+
+  // set takes the points, [x, y] of each label in the unit square.
   set(places) {
-    this.places = places;
+    this.places = {n: places.length, x: Float32Array.from(places, (p) => p[0]), y: Float32Array.from(places, (p) => p[1])};
     this.note.textContent = `${count(places.length, 'label')}; similar ones stand together, and filled points are decided.`;
     this.draw();
   }
@@ -55,45 +127,86 @@ export class PlaneMap {
 
   // zoom scales the map by a factor. The given point stays in place.
   zoom(by, [x, y]) {
-    const {viewport} = this, was = viewport.zoom, to = Math.max(1, Math.min(40, was * by)), most = 1 - 1 / to;
-    Object.assign(viewport, {zoom: to, x: Math.max(0, Math.min(most, x - ((x - viewport.x) * was) / to)),
-      y: Math.max(0, Math.min(most, y - ((y - viewport.y) * was) / to))});
+    const {viewport} = this, was = viewport.zoom;
+    viewport.zoom = Math.max(1, Math.min(40, was * by));
+    this.look(x - ((x - viewport.x) * was) / viewport.zoom, y - ((y - viewport.y) * was) / viewport.zoom);
+  }
+
+  // look moves the visible part of the map to a corner, as far as the map goes.
+  look(x, y) {
+    const {viewport} = this, most = 1 - 1 / viewport.zoom;
+    Object.assign(viewport, {x: Math.max(0, Math.min(most, x)), y: Math.max(0, Math.min(most, y))});
     this.tip.hidden = true;
-    this.draw();
+    this.drawSoon(true);
   }
 
-  // drawSoon draws the lasso over the points, once in a frame.
-  drawSoon() {
-    this.frame ??= requestAnimationFrame(() => { this.frame = undefined; this.drawOver(); });
+  // drawSoon draws the lasso over the points, once in a frame; first the points again, if they have moved.
+  drawSoon(moved) {
+    this.moved ||= moved;
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      if (this.moved) this.paint(); else this.drawOver();
+    });
   }
 
-  // draw draws the points and the names into a layer of their own, and the lasso over them.
+  // draw shows what has changed of the labels. What a point looks like is kept, so that moving the map asks nothing
+  // about labels.
   draw() {
+    const {places, on} = this;
+    if (!places) return;
+    this.colourGroups(matchMedia('(prefers-color-scheme: dark)').matches);
+    this.points ??= {look: new Uint8Array(places.n), group: new Int32Array(places.n), colour: new Uint32Array(places.n)};
+    const {look, group, colour} = this.points, none = this.words.get(-1);
+    let most = -1;
+    for (let i = 0; i < places.n; i++) {
+      const g = on.group(i);
+      group[i] = g;
+      most = Math.max(most, g);
+      look[i] = this.hides(i) ? hiddenPoint : on.isMarked(i) ? markedPoint : on.decided(i) ? discPoint : ringPoint;
+      colour[i] = this.words.get(g) ?? none;
+    }
+    this.middle = new Float64Array(3 * (most + 1)); // of the visible labels of each group: the number, and the sums of x and y
+    this.paint();
+  }
+
+  // paint draws the points and the names into a layer of their own, and the lasso over them.
+  paint() {
     const box = this.canvas.parentElement.getBoundingClientRect();
     if (!this.places || box.width < 10) return;
-    const scale = window.devicePixelRatio || 1;
+    this.moved = false;
+    const scale = window.devicePixelRatio || 1, w = Math.floor(box.width * scale), hgt = Math.floor(box.height * scale);
     this.layer ??= document.createElement('canvas');
-    const w = this.layer.width = this.canvas.width = box.width * scale, hgt = this.layer.height = this.canvas.height = box.height * scale;
-    const c = this.layer.getContext('2d'), {viewport} = this;
-    const over = (x, y) => [(x - viewport.x) * viewport.zoom * w, (y - viewport.y) * viewport.zoom * hgt];
-    const style = getComputedStyle(document.documentElement);
+    for (const e of [this.layer, this.canvas]) if (e.width !== w || e.height !== hgt) Object.assign(e, {width: w, height: hgt});
+    const c = this.layer.getContext('2d');
     this.draws = (this.draws || 0) + 1;
     this.canvas.dataset.draws = this.draws;
-    const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-    const size = (this.places.length > 8000 ? 1.3 : 2.6) * scale;
-    this.colourGroups(dark);
-    const mark = style.getPropertyValue('--mark'), none = style.getPropertyValue('--edge');
-    for (let i = 0; i < this.places.length; i++) {
-      const [x, y] = over(...this.places[i]);
-      if (x < 0 || x > w || y < 0 || y > hgt || this.hides(i)) continue;
-      c.beginPath();
-      c.arc(x, y, this.on.isMarked(i) ? 2 * size : size, 0, 7);
-      if (this.on.isMarked(i)) { c.fillStyle = mark; c.fill(); continue; }
-      const colour = this.colour.get(this.on.group(i)) || none;
-      if (this.on.decided(i)) { c.fillStyle = colour; c.fill(); } else { c.strokeStyle = colour; c.lineWidth = scale; c.stroke(); }
-    }
-    this.drawNames(c, over, {w, hgt, scale, style});
+    this.drawPoints(c, w, hgt, scale);
+    this.drawNames(c, {w, hgt, scale, style: getComputedStyle(document.documentElement)});
     this.drawOver();
+  }
+
+  // drawPoints writes the points into the pixels of the layer, each as a disc or a ring that is made once: as paths,
+  // 57,000 points would take a fifth of a second.
+  drawPoints(c, w, hgt, scale) {
+    if (this.image?.width !== w || this.image.height !== hgt) this.image = c.createImageData(w, hgt);
+    const pixels = new Uint32Array(this.image.data.buffer), {viewport, middle} = this, {n, x: xs, y: ys} = this.places;
+    const {look, group, colour} = this.points, size = (n > 8000 ? 1.3 : 2.6) * scale, reach = Math.ceil(2 * size) + 1;
+    const stamps = {[discPoint]: stamp(0, size, w), [ringPoint]: stamp(size - scale / 2, size + scale / 2, w)};
+    const large = stamp(0, 2 * size, w), mark = this.words.get('mark'), marked = [];
+    const kx = viewport.zoom * w, ky = viewport.zoom * hgt;
+    pixels.fill(0);
+    middle.fill(0);
+    for (let i = 0; i < n; i++) {
+      const x = (xs[i] - viewport.x) * kx, y = (ys[i] - viewport.y) * ky, kind = look[i];
+      if (x < 0 || x > w || y < 0 || y > hgt || kind === hiddenPoint) continue;
+      const m = 3 * group[i];
+      if (m >= 0) { middle[m]++; middle[m + 1] += x; middle[m + 2] += y; }
+      if (x < reach || x >= w - reach || y < reach || y >= hgt - reach) continue; // it would reach over the edge
+      const at = Math.round(y) * w + Math.round(x);
+      if (kind === markedPoint) marked.push(at); else put(pixels, at, stamps[kind], colour[i]);
+    }
+    for (const at of marked) put(pixels, at, large, mark);
+    c.putImageData(this.image, 0, 0);
   }
 
   // hides tells whether a label is left out: a decided one, if only open ones are shown.
@@ -102,7 +215,7 @@ export class PlaneMap {
   // sizes counts the labels that are shown in each group.
   sizes() {
     const n = new Map();
-    for (let i = 0; i < this.places.length; i++) if (!this.hides(i)) n.set(this.on.group(i), (n.get(this.on.group(i)) || 0) + 1);
+    for (let i = 0; i < this.places.n; i++) if (!this.hides(i)) n.set(this.on.group(i), (n.get(this.on.group(i)) || 0) + 1);
     n.delete(-1);
     return n;
   }
@@ -114,6 +227,9 @@ export class PlaneMap {
   colourGroups(dark) {
     const n = this.sizes(), first = this.inOrder([...n.keys()], (g) => n.get(g)).slice(0, colours.length);
     this.colour = new Map(first.map((g, k) => [g, colours[k][dark ? 1 : 0]]));
+    const style = getComputedStyle(document.documentElement);
+    const others = [[-1, '--edge'], ['mark', '--mark']].map(([g, name]) => [g, style.getPropertyValue(name)]);
+    this.words = new Map([...this.colour, ...others].map(([g, text]) => [g, word(text)]));
     const swatch = (colour) => { const e = h('span', {class: 'swatch', 'aria-hidden': 'true'}); e.style.background = colour; return e; };
     fill(this.legend, first.map((g) => h('li', {}, swatch(this.colour.get(g)), shown(this.on.groupName(g)))),
       n.size > first.length ? h('li', {}, swatch('var(--edge)'), `${n.size - first.length} other groups`) : null);
@@ -136,20 +252,14 @@ export class PlaneMap {
 
   // drawNames writes the names of groups, the largest first, each at the mean of its visible labels.
   // A name that would cover another one is left out.
-  drawNames(c, over, {w, hgt, scale, style}) {
-    const middle = new Map();
-    this.places.forEach((place, i) => {
-      const [x, y] = over(...place), g = this.on.group(i);
-      if (g < 0 || this.hides(i) || x < 0 || x > w || y < 0 || y > hgt) return;
-      const m = middle.get(g) || [0, 0, 0];
-      middle.set(g, [m[0] + 1, m[1] + x, m[2] + y]);
-    });
-    const high = 15 * scale, taken = [];
+  drawNames(c, {w, hgt, scale, style}) {
+    const high = 15 * scale, taken = [], {middle} = this, groups = [];
+    for (let g = 0; 3 * g < middle.length; g++) if (middle[3 * g]) groups.push(g);
     c.font = `600 ${12 * scale}px system-ui, sans-serif`;
     c.textBaseline = 'middle';
     c.lineJoin = 'round';
-    for (const g of this.inOrder([...middle.keys()], (g) => middle.get(g)[0]).slice(0, mostNames)) {
-      const [n, x, y] = middle.get(g);
+    for (const g of this.inOrder(groups, (g) => middle[3 * g]).slice(0, mostNames)) {
+      const [n, x, y] = middle.subarray(3 * g, 3 * g + 3);
       const text = shown(this.on.groupName(g)), wide = c.measureText(text).width;
       const left = Math.max(2, Math.min(w - wide - 2, x / n - wide / 2)), middleY = Math.max(high / 2, Math.min(hgt - high / 2, y / n));
       if (taken.some((t) => left < t.right && left + wide > t.left && Math.abs(t.y - middleY) < high)) continue;
@@ -167,34 +277,25 @@ export class PlaneMap {
   hover([x, y]) {
     if (!this.places) return;
     const {viewport} = this;
+    const {n, x: xs, y: ys} = this.places;
     let best = -1, near = 0.0004 / viewport.zoom ** 2;
-    this.places.forEach(([a, b], i) => { if (this.hides(i)) return; const d = (a - x) ** 2 + (b - y) ** 2; if (d < near) { near = d; best = i; } });
+    for (let i = 0; i < n; i++) {
+      const d = (xs[i] - x) ** 2 + (ys[i] - y) ** 2;
+      if (d < near && !this.hides(i)) { near = d; best = i; }
+    }
     this.tip.hidden = best < 0;
     if (best < 0) return;
-    const [a, b] = this.places[best], g = this.on.group(best);
+    const a = xs[best], b = ys[best], g = this.on.group(best);
     this.tip.textContent = `${shown(this.on.name(best))} · ${g < 0 ? 'no group' : shown(this.on.groupName(g))}`;
     const box = this.canvas.parentElement, left = (a - viewport.x) * viewport.zoom * box.clientWidth, top = (b - viewport.y) * viewport.zoom * box.clientHeight;
     this.tip.style.left = `${Math.max(4, Math.min(left + 10, box.clientWidth - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${top > box.clientHeight - 44 ? top - 38 : top + 10}px`;
   }
 
-  lasso(path, more) {
-    const inside = (x, y) => {
-      let odd = false;
-      for (let i = 0, j = path.length - 1; i < path.length; j = i++) {
-        const [ax, ay] = path[i], [bx, by] = path[j];
-        if ((ay > y) !== (by > y) && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) odd = !odd;
-      }
-      return odd;
-    };
-    this.take((x, y) => inside(x, y), more);
-  }
-
   take(inside, more) {
-    const tags = [];
-    this.places.forEach(([x, y], i) => { if (inside(x, y) && !this.hides(i)) tags.push(i); });
-    this.on.marked(tags, more);
-    this.draw();
+    const tags = [], {n, x, y} = this.places;
+    for (let i = 0; i < n; i++) if (inside(x[i], y[i]) && !this.hides(i)) tags.push(i);
+    this.on.marked(tags, more); // which draws the map
   }
 
   key(e) {
@@ -214,6 +315,7 @@ export class PlaneMap {
     }
     e.preventDefault();
     e.stopPropagation();
-    this.draw();
+    const {viewport: v} = this, side = 1 / v.zoom; // the view follows the circle
+    if (c.x < v.x || c.x > v.x + side || c.y < v.y || c.y > v.y + side) this.look(c.x - side / 2, c.y - side / 2); else this.drawSoon();
   }
 }

@@ -52,7 +52,7 @@ export class Model {
     this.done = {labels: 0, landmarks: 0, images: 0};
     this.total = this.touched(this.names.keys());
     this.withImages = this.total.images > 0;
-    this.folded = this.found = this.index = null;
+    this.folded = this.found = this.index = this.everything = null;
     this.stems = [];
     this.heads = [];
     this.margins ??= null; // how surely each label belongs to its group; requested later

@@ -224,7 +224,7 @@ export class View {
       },
     });
     if (!this.map.places) {
-      try { this.map.set((await ask('/api/map')).places); } catch (e) { this.map.note.textContent = e.message; }
+      try { this.map.set((await ask('/api/map')).places); performance.mark('map'); } catch (e) { this.map.note.textContent = e.message; }
     }
     this.map.canvas.focus();
     this.draw();
