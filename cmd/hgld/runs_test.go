@@ -309,7 +309,7 @@ func TestRecipeShowComparesARunWithThePaper(t *testing.T) {
 			t.Errorf("exit code %d, no %q\n%s%s", code, line, out, errs)
 		}
 	}
-	if strings.Contains(out, "input.mean") || strings.Contains(out, "settings is map[], there map[]") {
+	if strings.Contains(out, "input.mean") || strings.Contains(out, "settings is {}, {} in") {
 		t.Errorf("differences that are none:\n%s", out)
 	}
 }

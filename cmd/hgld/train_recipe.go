@@ -256,6 +256,7 @@ func runRecipe(c *cli.Context, j *job, s pipeline.Stage, r recipe.Recipe) error 
 	if err := j.project.Load(c, s.Name, own); err != nil {
 		return err
 	}
+	recipe.Yield(published, own)
 	j.say("recipe %s: %s", r.Name, r.About)
 	changed := recipe.Changes(published, own)
 	for _, c := range changed {

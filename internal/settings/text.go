@@ -32,6 +32,11 @@ func Text(v reflect.Value) string {
 			parts[i] = Text(v.Index(i))
 		}
 		return strings.Join(parts, ",")
+	case reflect.Map:
+		var node yaml.Node
+		if err := node.Encode(v.Interface()); err == nil {
+			return oneLine(&node)
+		}
 	}
 	return fmt.Sprint(v.Interface())
 }

@@ -1,8 +1,11 @@
 package recipe
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 
+	"hgld/train"
 	"hgld/train/history"
 )
 
@@ -22,4 +25,22 @@ func Changes(recipe, run *history.Settings) []history.Change {
 		}
 		return false
 	})
+}
+
+// Yield removes from a run what its recipe sets in a loss, a backbone or another entry of a table, if the run has
+// another entry in its place.
+func Yield(recipe, run *history.Settings) {
+	for _, n := range [][2]*train.Named{
+		{&recipe.Loss.Named, &run.Loss.Named}, {&recipe.Model.Backbone, &run.Model.Backbone},
+		{&recipe.Sampler.Named, &run.Sampler.Named}, {&recipe.Optim.Named, &run.Optim.Named},
+		{&recipe.Optim.Proxies, &run.Optim.Proxies}, {&recipe.Schedule.Named, &run.Schedule.Named},
+		{&recipe.Schedule.Proxies, &run.Schedule.Proxies},
+	} {
+		if n[0].Name != n[1].Name {
+			maps.DeleteFunc(n[1].Settings, func(key string, value any) bool {
+				was, set := n[0].Settings[key]
+				return set && reflect.DeepEqual(was, value)
+			})
+		}
+	}
 }

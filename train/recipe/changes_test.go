@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -24,5 +25,21 @@ func TestChangesAreThoseOfTheResult(t *testing.T) {
 	slices.Sort(keys)
 	if want := []string{"input.std", "loss.name", "query"}; !slices.Equal(keys, want) {
 		t.Errorf("changes %v, want %v", keys, want)
+	}
+}
+
+// The settings of a loss say nothing of another loss, unless the run sets them itself.
+func TestSettingsOfAReplacedLossAreNotThoseOfTheNewOne(t *testing.T) {
+	published, run := history.DefaultSettings(), history.DefaultSettings()
+	published.Loss.Name, published.Loss.Settings = "happier", map[string]any{"alpha": 2, "terms": []any{1}}
+	run.Loss.Name, run.Loss.Settings = "sup-ap", map[string]any{"alpha": 2, "terms": []any{1}, "rho": 5, "delta": 1}
+	published.Loss.Settings["delta"] = 3
+	published.Optim.Settings, run.Optim.Settings = map[string]any{"beta": 1}, map[string]any{"beta": 1}
+	Yield(&published, &run)
+	if want := map[string]any{"rho": 5, "delta": 1}; !reflect.DeepEqual(run.Loss.Settings, want) {
+		t.Errorf("settings %v, want %v", run.Loss.Settings, want)
+	}
+	if len(run.Optim.Settings) != 1 {
+		t.Error("the settings of the recipe's own optimizer are gone")
 	}
 }
