@@ -188,11 +188,13 @@ export class PlaneMap {
   // drawPoints writes the points into the pixels of the layer, each as a disc or a ring that is made once: as paths,
   // 57,000 points would take a fifth of a second.
   drawPoints(c, w, hgt, scale) {
-    if (this.image?.width !== w || this.image.height !== hgt) this.image = c.createImageData(w, hgt);
-    const pixels = new Uint32Array(this.image.data.buffer), {viewport, middle} = this, {n, x: xs, y: ys} = this.places;
-    const {look, group, colour} = this.points, size = (n > 8000 ? 1.3 : 2.6) * scale, reach = Math.ceil(2 * size) + 1;
-    const stamps = {[discPoint]: stamp(0, size, w), [ringPoint]: stamp(size - scale / 2, size + scale / 2, w)};
-    const large = stamp(0, 2 * size, w), mark = this.words.get('mark'), marked = [];
+    const {viewport, middle} = this, {n, x: xs, y: ys} = this.places;
+    const {look, group, colour} = this.points, size = (n > 8000 ? 1.3 : 2.6) * scale;
+    const margin = Math.ceil(2 * size) + 1, wide = w + 2 * margin, high = hgt + 2 * margin; // a point may reach over the edge
+    if (this.image?.width !== wide || this.image.height !== high) this.image = c.createImageData(wide, high);
+    const pixels = new Uint32Array(this.image.data.buffer);
+    const stamps = {[discPoint]: stamp(0, size, wide), [ringPoint]: stamp(size - scale / 2, size + scale / 2, wide)};
+    const large = stamp(0, 2 * size, wide), mark = this.words.get('mark'), marked = [];
     const kx = viewport.zoom * w, ky = viewport.zoom * hgt;
     pixels.fill(0);
     middle.fill(0);
@@ -201,12 +203,11 @@ export class PlaneMap {
       if (x < 0 || x > w || y < 0 || y > hgt || kind === hiddenPoint) continue;
       const m = 3 * group[i];
       if (m >= 0) { middle[m]++; middle[m + 1] += x; middle[m + 2] += y; }
-      if (x < reach || x >= w - reach || y < reach || y >= hgt - reach) continue; // it would reach over the edge
-      const at = Math.round(y) * w + Math.round(x);
+      const at = (Math.round(y) + margin) * wide + Math.round(x) + margin;
       if (kind === markedPoint) marked.push(at); else put(pixels, at, stamps[kind], colour[i]);
     }
     for (const at of marked) put(pixels, at, large, mark);
-    c.putImageData(this.image, 0, 0);
+    c.putImageData(this.image, -margin, -margin);
   }
 
   // hides tells whether a label is left out: a decided one, if only open ones are shown.

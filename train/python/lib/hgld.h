@@ -3,8 +3,8 @@
  *
  * Numbers. Matrices are row-major. The distance between rows, stride, is counted in elements and is at
  * least cols; the elements of a row are adjacent. Labels are int32, or int64 where a comment says so, one
- * class for each row and level, the finest level first, without gaps; -1 means no class. Classes of a loss are numbered from 0 to
- * the number of classes of the level minus 1.
+ * class for each row and level, the finest level first, without gaps; -1 means no class. Classes of a loss
+ * are numbered from 0 to the number of classes of the level minus 1.
  *
  * Memory. Every array belongs to the caller. The library reads it during a call, keeps no pointer
  * after it, and writes only what a comment says. A call that fails writes nothing but *error. Texts
