@@ -324,9 +324,9 @@ func TestFlagsAreResolved(t *testing.T) {
 	}
 }
 
-// Notes are a thread, of which the last one stands in the hierarchy. An empty one removes all before it, and undo of one
-// takes away that one, whether the journal still has its records or not. An adjudicator's thread begins with the note
-// that the curators left.
+// Notes are a thread, of which the last one stands in the hierarchy. An empty one removes all before it, and
+// undo of one takes away that one, whether the journal still has its records or not. An adjudicator's thread
+// begins with the note that the curators left.
 func TestNotesAreAThread(t *testing.T) {
 	for _, room := range []int{journalRoom, 0} {
 		s := start(t, churches(t))

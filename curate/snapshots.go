@@ -117,8 +117,8 @@ func standingText(standing string) string {
 	return where
 }
 
-// RestoreEffect says what a Restore of the snapshot of edit number of would do at the end of a log: how many edits of tags
-// and groups it takes out of force, and how many that were undone since then it brings back.
+// RestoreEffect says what a Restore of the snapshot of edit number of would do at the end of a log: how many
+// edits of tags and groups it takes out of force, and how many that were undone since then it brings back.
 func RestoreEffect(edits []Edit, of int) (lost, back int) {
 	before := Active(edits)
 	for i, on := range Active(append(slices.Clone(edits), Edit{Op: Restore, Of: of}))[:len(edits)] {

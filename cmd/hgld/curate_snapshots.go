@@ -104,13 +104,15 @@ func compareSnapshots(c *cli.Context, j *job, edits []curate.Edit) error {
 func stateText(s curate.Named) string { return fmt.Sprintf("%.80q (edit %d)", s.Name, s.Seq) }
 
 func curateRestoreCommand() *cli.Command {
-	return &cli.Command{Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
+	return &cli.Command{
+		Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
 		Description: "  hgld curate log --snapshots edits.jsonl      the snapshots, which the page makes\n" +
 			"  hgld curate restore --dry-run lunch          the labels that would change\n" +
 			"  hgld curate restore lunch                    one edit, as on the page; the later ones stay in the log\n" +
 			"  hgld curate restore '#12'                    the snapshot of edit 12",
 		Flags:  appendFlags("list the tags that would change and write nothing"),
-		Action: actionWithArgs(1, 1, "the name of a snapshot", runCurateRestore)}
+		Action: actionWithArgs(1, 1, "the name of a snapshot", runCurateRestore),
+	}
 }
 
 // runCurateRestore is `hgld curate restore`.
