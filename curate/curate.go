@@ -70,7 +70,8 @@ const (
 	// Flag marks From for another look; Note says why. On what is flagged, it is a reply. With
 	// Resolved it ends the flag, and Note is the answer.
 	Flag Op = "flag"
-	// Note replaces the note of each of From; an empty one removes it.
+	// Note adds a note to those of each of From; an empty one removes all of them. The last one stands in the
+	// hierarchy.
 	Note Op = "note"
 	// Revert undoes the edit whose Seq is Of, as if it had never been made. Later edits
 	// must be possible without it. Reverting a Revert restores the edit.

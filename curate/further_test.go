@@ -3,6 +3,7 @@ package curate
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -132,5 +133,38 @@ func TestFurtherParentsOfSeveralLogs(t *testing.T) {
 		if _, err := s.Apply(wrong, nil); err == nil {
 			t.Errorf("%+v is possible", wrong)
 		}
+	}
+}
+
+// A further parent counts if it exists and is not the parent in the tree. Agreement on the tree is the same with it.
+func TestFurtherParentsAreCompared(t *testing.T) {
+	a, b := decided(t), decided(t)
+	without, err := Compare(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := CompareFurther(a, b)
+	if err != nil || none.Text() != "" || none.Classes != 0 {
+		t.Errorf("without further parents: %+v (%v)", none, err)
+	}
+	do(t, a, Edit{Op: Also, From: refs("bridge", "aqueduct@Q4"), To: "peak"},
+		Edit{Op: Also, From: refs("aqueduct@Q4"), To: "church"}, Edit{Op: Also, From: refs("hill"), To: "peak"},
+		Edit{Op: Also, Level: 1, From: refs("church"), To: "natural"}, Edit{Op: Also, From: refs("volcano"), To: "church"})
+	do(t, b, Edit{Op: Also, From: refs("aqueduct@Q4"), To: "church"}, Edit{Op: Also, From: refs("bridge", "aqueduct@Q4"),
+		To: "peak"}, Edit{Op: Also, From: refs("chapel@Q2"), To: "bridge"})
+	c, err := CompareFurther(a, b)
+	want := FurtherComparison{Classes: 5, Differences: []FurtherDifference{
+		{Class: "volcano", Choices: [][]string{{"church"}, {}}},
+		{Class: "chapel", QID: "Q2", Choices: [][]string{{}, {"bridge"}}},
+		{Level: 1, Class: "church", Choices: [][]string{{"natural"}, {}}}}}
+	if err != nil || !reflect.DeepEqual(c, want) {
+		t.Errorf("the comparison is %+v (%v), want %+v", c, err, want)
+	}
+	if text := "\nfurther parents, which no measure counts: 5 classes, 3 not by all curators alike\n"; c.Text() != text {
+		t.Errorf("it reads %q, want %q", c.Text(), text)
+	}
+	with, err := Compare(a, b)
+	if err != nil || !reflect.DeepEqual(with.Agreement, without.Agreement) {
+		t.Errorf("further parents change the agreement to %+v (%v)", with.Agreement, err)
 	}
 }

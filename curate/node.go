@@ -26,7 +26,7 @@ type Node struct {
 	Flag string
 	// FlagBy is the author of the flag.
 	FlagBy string
-	// Note is the curator's note.
+	// Note is the curator's last note.
 	Note string
 	// Further are the names of its further parents, besides Parent.
 	Further []string
@@ -47,11 +47,47 @@ func (s *Session) Node(level, at int) Node {
 }
 
 // Flags lists the active edits that flag the node at a place, reply to that, or resolve it, in order.
-func (s *Session) Flags(level, at int) []Edit {
+func (s *Session) Flags(level, at int) []Edit { return s.thread(Flag, level, at) }
+
+// Notes lists the active edits that wrote a note on the node at a place, in order, since one removed all
+// before it. If the session started with a note of other logs, that is first, as an edit without number and author.
+func (s *Session) Notes(level, at int) []Edit {
+	var notes []Edit
+	if note := s.firstNote(level, at); note != "" {
+		notes = append(notes, Edit{Op: Note, Level: level, Note: note})
+	}
+	for _, e := range s.thread(Note, level, at) {
+		if notes = append(notes, e); e.Note == "" {
+			notes = nil
+		}
+	}
+	return notes
+}
+
+// firstNote returns the note of a node before the first edit of the session's log, "" if there was none.
+func (s *Session) firstNote(level, at int) string {
+	if base := s.journal.base; base != nil {
+		if at < len(base.levels[level]) {
+			return base.at(level, int32(at)).note
+		}
+		return ""
+	}
+	for _, step := range s.journal.steps {
+		for _, r := range step.records {
+			if r.level == level && int(r.at) == at {
+				return r.before.note // which a fresh node has not
+			}
+		}
+	}
+	return s.state.at(level, int32(at)).note
+}
+
+// thread lists the active edits of an operation that name the node at a place, in order.
+func (s *Session) thread(op Op, level, at int) []Edit {
 	var thread []Edit
 	for i := range s.edits {
 		e := &s.edits[i]
-		if !s.active[i] || e.Op != Flag || e.Level != level {
+		if !s.active[i] || e.Op != op || e.Level != level {
 			continue
 		}
 		for _, r := range e.From {

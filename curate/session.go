@@ -160,7 +160,7 @@ type TagState struct {
 	Flagged bool
 	// Flag is the reason of the flag.
 	Flag string
-	// Note is the curator's note.
+	// Note is the curator's last note.
 	Note string
 	// Landmarks is the number of landmarks that carry the tag.
 	Landmarks int
@@ -195,7 +195,7 @@ type Group struct {
 	Flagged bool
 	// Flag is the reason of the flag.
 	Flag string
-	// Note is the curator's note.
+	// Note is the curator's last note.
 	Note string
 	// Further are the names of its further parents, besides Parent.
 	Further []string

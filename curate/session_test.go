@@ -323,3 +323,46 @@ func TestFlagsAreResolved(t *testing.T) {
 		t.Errorf("the line is %s (%v)", line, err)
 	}
 }
+
+// Notes are a thread, of which the last one stands in the hierarchy. An empty one removes all before it, and
+// undo of one takes away that one, whether the journal still has its records or not. An adjudicator's thread
+// begins with the note that the curators left.
+func TestNotesAreAThread(t *testing.T) {
+	for _, room := range []int{journalRoom, 0} {
+		s := start(t, churches(t))
+		s.journal.room = room
+		notes := func(s *Session, what, last, want string) {
+			t.Helper()
+			var thread []string
+			for _, e := range s.Notes(0, 4) {
+				thread = append(thread, fmt.Sprint(e.Seq, " ", e.By, " ", e.Note))
+			}
+			if got := strings.Join(thread, "; "); got != want || s.Tag(4).Note != last || s.Node(0, 4).Note != last {
+				t.Errorf("%s: the notes are %q and the last is %q, want %q and %q", what, got, s.Tag(4).Note, want, last)
+			}
+		}
+		do(t, s, Edit{Op: Note, By: "anna", From: refs("hill", "volcano"), Note: "low"},
+			Edit{Op: Flag, From: refs("hill"), Note: "look"},
+			Edit{Op: Note, By: "ben", From: refs("hill"), Note: "but steep"},
+			Edit{Op: Note, By: "ben", Level: 1, From: refs("peak"), Note: "of a group"})
+		notes(s, "two notes", "but steep", "1 anna low; 3 ben but steep")
+		fork := s.Fork()
+		fork.journal.room = room
+		notes(fork, "another log begins", "but steep", "0  but steep")
+		do(t, fork, Edit{Op: Note, By: "chris", From: refs("hill"), Note: "settled"}, Edit{Op: Flag, From: refs("bridge")})
+		notes(fork, "another log goes on", "settled", "0  but steep; 1 chris settled")
+		do(t, s, Edit{Op: Revert, Of: 1})
+		notes(s, "the first is undone", "but steep", "3 ben but steep")
+		do(t, s, Edit{Op: Revert, Of: 3}, Edit{Op: Revert, Of: 5})
+		notes(s, "the last is undone", "low", "1 anna low")
+		do(t, s, Edit{Op: Note, From: refs("hill")})
+		notes(s, "an empty one", "", "")
+		do(t, s, Edit{Op: Note, By: "anna", From: refs("hill"), Note: "high"})
+		notes(s, "a new one", "high", "9 anna high")
+		again := start(t, churches(t))
+		if _, err := again.Load(s.Edits()); err != nil {
+			t.Fatal(err)
+		}
+		notes(again, "a replay", "high", "9 anna high")
+	}
+}

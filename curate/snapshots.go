@@ -69,16 +69,23 @@ type TagChange struct {
 // ChangesSince lists the tags whose groups or decisions differ from those after edit version of the log, most
 // landmarks first.
 func (s *Session) ChangesSince(version int) ([]TagChange, error) {
-	if version < 0 || version > len(s.edits) {
-		return nil, fmt.Errorf("curate: there is no version %d; the log has %d edits", version, len(s.edits))
+	return s.ChangesBetween(version, len(s.edits))
+}
+
+// ChangesBetween lists the tags whose groups or decisions differ between those after edit from and those after edit to,
+// which may be the earlier one; most landmarks first.
+func (s *Session) ChangesBetween(from, to int) ([]TagChange, error) {
+	past, err := s.stateAt(from)
+	if err != nil {
+		return nil, err
 	}
-	past, err := s.stateAt(version)
+	now, err := s.stateAt(to)
 	if err != nil {
 		return nil, err
 	}
 	list := []TagChange{}
 	for i := range s.state.levels[0] {
-		if was, is := past.standing(i), s.state.standing(i); was != is {
+		if was, is := past.standing(i), now.standing(i); was != is {
 			list = append(list, TagChange{Tag: i, Was: was, Is: is})
 		}
 	}
@@ -88,10 +95,51 @@ func (s *Session) ChangesSince(version int) ([]TagChange, error) {
 	return list, nil
 }
 
+// ChangesText lists changes of tags of the session's draft with their landmarks, one to a line.
+func (s *Session) ChangesText(list []TagChange) string {
+	var b strings.Builder
+	for _, c := range list {
+		t := s.draft.Tags[c.Tag]
+		fmt.Fprintf(&b, "%8d  %v: %s -> %s\n", t.Landmarks, Ref{t.Name, t.QID}, standingText(c.Was), standingText(c.Is))
+	}
+	return b.String()
+}
+
+// standingText puts the group of a standing in quotes.
+func standingText(standing string) string {
+	where, open := strings.CutSuffix(standing, isOpen)
+	if where != nowhere {
+		where = quoted(where)
+	}
+	if open {
+		where += isOpen
+	}
+	return where
+}
+
+// RestoreEffect says what a Restore of the snapshot of edit number of would do at the end of a log: how many
+// edits of tags and groups it takes out of force, and how many that were undone since then it brings back.
+func RestoreEffect(edits []Edit, of int) (lost, back int) {
+	before := Active(edits)
+	for i, on := range Active(append(slices.Clone(edits), Edit{Op: Restore, Of: of}))[:len(edits)] {
+		switch {
+		case edits[i].ofLog() || on == before[i]:
+		case on:
+			back++
+		default:
+			lost++
+		}
+	}
+	return lost, back
+}
+
+// isOpen ends the standing of a tag that no curator has decided, and nowhere is that of one without a group.
+const isOpen, nowhere = " (open)", "(none)"
+
 // standing says where a tag is, as TagChange does.
 func (s *state) standing(tag int) string {
 	n := s.at(0, int32(tag))
-	where := "(none)"
+	where := nowhere
 	switch {
 	case n.dropped:
 		where = Category{Dropped: true}.String()
@@ -99,13 +147,19 @@ func (s *state) standing(tag int) string {
 		where = s.at(1, n.parent).Name
 	}
 	if !n.decided {
-		where += " (open)"
+		where += isOpen
 	}
 	return where
 }
 
-// stateAt returns the state after an edit of the log.
+// stateAt returns the state after an edit of the log, which the caller must not change.
 func (s *Session) stateAt(version int) (*state, error) {
+	switch {
+	case version < 0 || version > len(s.edits):
+		return nil, fmt.Errorf("curate: there is no version %d; the log has %d edits", version, len(s.edits))
+	case version == len(s.edits):
+		return s.state, nil
+	}
 	now := s.finder() // it makes the table of a tolerant session
 	var hold []int
 	for i, on := range Active(s.edits[:version]) {

@@ -37,6 +37,20 @@ func TestRestoreBringsBackASnapshot(t *testing.T) {
 		if err != nil || !slices.Equal(changes, want) {
 			t.Errorf("since the snapshot %+v changed (%v), want %+v", changes, err, want)
 		}
+		back, err := s.ChangesBetween(5, 3)
+		if want := []TagChange{{1, "x (open)", "y"}, {2, "(dropped)", "x (open)"}}; err != nil || !slices.Equal(back, want) {
+			t.Errorf("back to the snapshot %+v changes (%v), want %+v", back, err, want)
+		}
+		if same, err := s.ChangesBetween(3, 2); err != nil || len(same) > 0 {
+			t.Errorf("a snapshot differs from the edit before it: %+v (%v)", same, err)
+		}
+		text := "       1  \"b\": \"y\" -> \"x\" (open)\n       1  \"c\": \"x\" (open) -> (dropped)\n"
+		if got := s.ChangesText(changes); got != text {
+			t.Errorf("the changes read\n%swant\n%s", got, text)
+		}
+		if lost, back := RestoreEffect(s.Edits(), 3); lost != 1 || back != 1 {
+			t.Errorf("restoring takes %d edits out of force and %d back, want 1 (drop c) and 1 (move b)", lost, back)
+		}
 		if got := standings(s); got != after {
 			t.Errorf("comparing changed %s to %s", after, got)
 		}

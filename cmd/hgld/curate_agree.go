@@ -53,6 +53,12 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if err != nil {
 		return err
 	}
+	further, err := curate.CompareFurther(sessions...)
+	if err != nil {
+		return err
+	}
+	result["further_parents"] = further
+	text += further.Text()
 	if adjudication != "" {
 		if !files.Logs[curators].Adjudicates() {
 			return usagef("%s is not an adjudicator's log: it names no logs to decide between", adjudication)

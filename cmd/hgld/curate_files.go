@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"slices"
 
 	"hgld/curate"
 )
@@ -34,4 +36,26 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 		return nil, usagef("no log of edits is given")
 	}
 	return c, nil
+}
+
+// logsUnder returns the logs that must be replayed to have the session of a log: itself or, if it is the adjudicator's
+// of the project, those that it decides between before it.
+func logsUnder(j *job, path string) ([]string, error) {
+	l, err := curate.ReadLogFile(path)
+	if err != nil {
+		return nil, logError(err)
+	}
+	settings, err := curateStage().Load(j.project, nil)
+	if err != nil {
+		return nil, err
+	}
+	same := func(other string) bool {
+		x, errX := filepath.Abs(path)
+		y, errY := filepath.Abs(other)
+		return errX == nil && errY == nil && x == y
+	}
+	if at := slices.IndexFunc(settings.Logs, same); at > 0 && l.Adjudicates() {
+		return settings.Logs[:at+1], nil
+	}
+	return []string{path}, nil
 }

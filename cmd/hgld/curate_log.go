@@ -15,20 +15,24 @@ func curateLogCommand() *cli.Command {
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl               one edit per line\n" +
 			"  hgld curate log --stats edits.jsonl       what each curator did on each day\n" +
-			"  hgld curate log --snapshots edits.jsonl   states with a name, which the page compares and restores\n" +
+			"  hgld curate log --snapshots edits.jsonl   states with a name, which the page makes\n" +
+			"  hgld curate log --compare lunch edits.jsonl   the labels that differ now from the snapshot lunch\n" +
+			"  hgld curate log --compare lunch --compare dinner edits.jsonl   those that differ between two\n" +
 			"  hgld curate log --json edits.jsonl        the edits as stored, after checking them",
 		Flags: append(commonFlags(),
 			&cli.BoolFlag{Name: "stats",
 				Usage: "count the edits and the decided tags by day and curator, in place of listing them"},
-			&cli.BoolFlag{Name: "snapshots", Usage: "list the snapshots in place of the edits"}),
-		Action: actionWithArgs(1, 1, "one log of edits", func(c *cli.Context, j *job) error {
-			return runCurateLog(j, j.args[0], c.Bool("stats"), c.Bool("snapshots"))
-		}),
+			&cli.BoolFlag{Name: "snapshots", Usage: "list the snapshots in place of the edits"},
+			&cli.StringSliceFlag{Name: "compare",
+				Usage: "`NAME` of a snapshot: list the tags that differ from it now; twice: from one to the other"},
+			&cli.StringFlag{Name: "draft", Usage: "draft of the tags, for --compare (default: the project's)"}),
+		Action: actionWithArgs(1, 1, "one log of edits", runCurateLog),
 	}
 }
 
 // runCurateLog is `hgld curate log`.
-func runCurateLog(j *job, path string, stats, snapshots bool) error {
+func runCurateLog(c *cli.Context, j *job) error {
+	path := j.args[0]
 	log, err := curate.ReadLog(path)
 	if err != nil {
 		return logError(err)
@@ -39,19 +43,33 @@ func runCurateLog(j *job, path string, stats, snapshots bool) error {
 	if log.Torn != nil {
 		j.say("%v", log.Torn)
 	}
-	if stats && snapshots {
-		return usagef("choose one of --stats and --snapshots")
+	chosen := 0
+	for _, flag := range []string{"stats", "snapshots", "compare"} {
+		if c.IsSet(flag) {
+			chosen++
+		}
 	}
-	if snapshots {
+	switch {
+	case chosen > 1:
+		return usagef("choose one of --stats, --snapshots and --compare")
+	case c.IsSet("draft") && !c.IsSet("compare"):
+		return usagef("--draft is for --compare; a list of edits needs no draft")
+	case c.IsSet("compare"):
+		return compareSnapshots(c, j, log.Edits)
+	case c.Bool("snapshots"):
 		list := curate.Snapshots(log.Edits)
 		return j.show(map[string]any{"log": path, "snapshots": list}, curate.SnapshotsText(list))
-	}
-	if stats {
+	case c.Bool("stats"):
 		list := curate.Statistics(log.Edits, time.Local)
 		return j.show(map[string]any{"log": path, "days": list}, curate.StatisticsText(list))
 	}
+	return listEdits(j, log.Edits)
+}
+
+// listEdits prints the edits of a log, as JSON lines or as text.
+func listEdits(j *job, edits []curate.Edit) error {
 	if j.json {
-		for _, e := range log.Edits {
+		for _, e := range edits {
 			line, err := e.MarshalJSON()
 			if err != nil {
 				return err
@@ -60,8 +78,8 @@ func runCurateLog(j *job, path string, stats, snapshots bool) error {
 		}
 		return nil
 	}
-	holds := curate.Active(log.Edits)
-	for i, e := range log.Edits {
+	holds := curate.Active(edits)
+	for i, e := range edits {
 		mark := ""
 		if !holds[i] {
 			mark = "  [reverted]"

@@ -50,59 +50,93 @@ type proposalPlan func(c *cli.Context, j *job, f *curate.Curation, s *curate.Ses
 // proposalCommand returns a command that appends one edit to a log.
 func proposalCommand(name, usage, examples string, flags []cli.Flag, plan proposalPlan) *cli.Command {
 	return &cli.Command{Name: name, Usage: usage, Description: examples,
-		Flags: append(append(commonFlags(),
-			&cli.StringFlag{Name: "draft", Usage: "draft of the tags (default: the project's)"},
-			&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
-			&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "list the tags by group and write nothing"}), flags...),
+		Flags: append(appendFlags("list the tags by group and write nothing"), flags...),
 		Action: actionWithArgs(0, 0, "no arguments", func(c *cli.Context, j *job) error {
 			return runProposal(c, j, plan)
 		})}
 }
 
-// runProposal makes the planned edit, unless this is a dry run or there is nothing to do.
-func runProposal(c *cli.Context, j *job, plan proposalPlan) (err error) {
+// appendFlags are those of a command that appends one edit to a log.
+func appendFlags(dryRun string) []cli.Flag {
+	return append(commonFlags(),
+		&cli.StringFlag{Name: "draft", Usage: "draft of the tags (default: the project's)"},
+		&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
+		&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
+		&cli.BoolFlag{Name: "dry-run", Usage: dryRun})
+}
+
+// openedLog is the log that a command appends an edit to.
+type openedLog struct {
+	path     string
+	curation *curate.Curation
+	session  *curate.Session
+
+	by   string                  // author of the edit
+	save func(curate.Edit) error // nil in a dry run
+}
+
+// add makes an edit, unless this is a dry run.
+func (l *openedLog) add(e curate.Edit) error {
+	if l.save == nil {
+		return nil
+	}
+	e.Base, e.At, e.By = l.session.Version(), editTime(), l.by
+	_, err := l.session.Apply(e, l.save)
+	return logError(err)
+}
+
+// withLog opens the log of --log or the project, for writing unless this is a dry run, and replays it on its draft.
+func withLog(c *cli.Context, j *job, run func(*openedLog) error) (err error) {
 	draft, path, _, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}
-	dry := c.Bool("dry-run")
-	var save func(curate.Edit) error
-	if !dry {
-		log, _, err := curate.OpenLog(path)
-		if err != nil {
-			return logError(err)
+	l := &openedLog{path: path}
+	if !c.Bool("dry-run") {
+		log, _, openErr := curate.OpenLog(path)
+		if openErr != nil {
+			return logError(openErr)
 		}
 		defer func() { err = errors.Join(err, log.Close()) }()
-		save = log.Append
+		l.save = log.Append
 	}
-	f, err := readCuration(j, draft, []string{path})
+	logs, err := logsUnder(j, path)
 	if err != nil {
 		return err
 	}
-	if !f.Own(f.Logs[0]) {
+	if l.curation, err = readCuration(j, draft, logs); err != nil {
+		return err
+	}
+	own := l.curation.Logs[len(logs)-1]
+	if !l.curation.Own(own) {
 		return withHint(fmt.Errorf("%s was made for a draft other than %s", path, draft),
 			"`hgld curate apply --on-conflict skip` replays the log on this draft")
 	}
-	session, err := f.Replay(curate.Stop)
-	if err != nil {
+	if l.session, err = l.curation.Replay(curate.Stop); err != nil {
 		return logError(err)
 	}
-	op, parts, err := plan(c, j, f, session)
-	if err != nil {
-		return err
-	}
-	if len(parts) > 0 && !dry {
-		e := curate.Edit{Base: session.Version(), At: editTime(), Op: op,
-			By: cmp.Or(c.String("by"), f.Logs[0].Contents.Header.By)}
-		if e.Parts = parts; op == curate.Withdraw {
-			e.Parts, e.From = nil, curate.Refs(parts)
+	l.by = cmp.Or(c.String("by"), own.Contents.Header.By)
+	return run(l)
+}
+
+// runProposal makes the planned edit, unless this is a dry run or there is nothing to do.
+func runProposal(c *cli.Context, j *job, plan proposalPlan) error {
+	return withLog(c, j, func(l *openedLog) error {
+		op, parts, err := plan(c, j, l.curation, l.session)
+		if err != nil {
+			return err
 		}
-		if _, err := session.Apply(e, save); err != nil {
-			return logError(err)
+		if len(parts) > 0 {
+			e := curate.Edit{Op: op, Parts: parts}
+			if op == curate.Withdraw {
+				e.Parts, e.From = nil, curate.Refs(parts)
+			}
+			if err := l.add(e); err != nil {
+				return err
+			}
 		}
-	}
-	return reportProposal(j, path, op, parts, session, dry)
+		return reportProposal(j, l.path, op, parts, l.session, l.save == nil)
+	})
 }
 
 // planParts plans an edit of the open proposals, for all groups or those of --group.

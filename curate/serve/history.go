@@ -110,20 +110,25 @@ func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"edits": list})
 }
 
-// flags answers with the thread of a tag's flag: who flagged it, replied and resolved it, and why.
-func (s *Server) flags(w http.ResponseWriter, r *http.Request) {
+// threads answers with what was written about a tag, by whom and when: of its flag, with replies, and its notes.
+func (s *Server) threads(w http.ResponseWriter, r *http.Request) {
 	tag, ok := s.askedTag(w, r)
 	if !ok {
 		return
 	}
 	s.mu.Lock()
-	thread := s.session.Flags(0, tag)
+	flags, notes := s.session.Flags(0, tag), s.session.Notes(0, tag)
 	s.mu.Unlock()
-	list := make([]past, len(thread))
-	for i, e := range thread {
+	writeJSON(w, http.StatusOK, map[string]any{"flags": describeAll(flags), "notes": describeAll(notes)})
+}
+
+// describeAll returns active edits as the history shows them.
+func describeAll(edits []curate.Edit) []past {
+	list := make([]past, len(edits))
+	for i, e := range edits {
 		list[i] = describe(e, true)
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"thread": list})
+	return list
 }
 
 // describe returns an edit as the history shows it.

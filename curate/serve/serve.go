@@ -278,7 +278,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/stats", s.stats)
 	mux.HandleFunc("GET /api/snapshots", s.snapshots)
-	mux.HandleFunc("GET /api/flags", s.flags)
+	mux.HandleFunc("GET /api/threads", s.threads)
 	mux.HandleFunc("GET /api/edits", s.tagEdits)
 	mux.HandleFunc("GET /api/group", s.successor)
 	mux.HandleFunc("GET /api/map", s.plane)

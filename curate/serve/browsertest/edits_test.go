@@ -79,7 +79,7 @@ func TestTypedNameComesFirst(t *testing.T) {
 }
 
 // Flags are a queue: the screen shows reason and author, f replies, and F resolves. The thread is in
-// the panel.
+// the panel, and so are all notes on the label.
 func TestFlagsAreAQueue(t *testing.T) {
 	s, b := openPage(t, smallProject(t))
 	label := b.card()
@@ -101,6 +101,23 @@ func TestFlagsAreAQueue(t *testing.T) {
 	b.Keys("u")
 	b.saved(4)
 	b.Until("undo brings it back", `document.querySelectorAll("#grid .card").length === 1`)
+	notes := func(what, want string) {
+		b.Until(what, fmt.Sprintf(`[...document.querySelectorAll("#side .thread")].filter(e => /^Notes?$/.test(e.firstChild.textContent))
+			.flatMap(e => [...e.querySelectorAll("div")]).map(e => e.innerText.replace(/\s+/g, " ").replace(/\d+-\d\d-\d\d/, "DAY")).join("; ") === %q`, want))
+	}
+	b.Keys("t", "by the river", kb.Enter)
+	b.saved(5)
+	b.Keys("t", "since 1898", kb.Enter)
+	b.saved(6)
+	notes("both notes", "Anna · DAY by the river; Anna · DAY since 1898")
+	b.Readable("light-1280-notes")
+	b.Keys("u")
+	b.saved(7)
+	notes("undo takes one note away", "Anna · DAY by the river")
+	b.Keys("t", kb.Enter)
+	b.saved(8)
+	b.says(fmt.Sprintf("Removed the notes on “%s”", label))
+	notes("an empty note removes all", "")
 	s.stop()
 	if e := s.edits()[2]; e.Op != curate.Flag || !e.Resolved || e.Note != "settled" {
 		t.Errorf("the third edit is %+v", e)

@@ -4,7 +4,7 @@ import {Sender, ask} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
-import {Enlarged, Examples, Thread, Thumbnails} from './images.js';
+import {Enlarged, Examples, Threads, Thumbnails} from './images.js';
 import {Proposals} from './proposals.js';
 import {Rate} from './rate.js';
 import {Find, TagEdits} from './find.js';
@@ -22,7 +22,7 @@ class App {
     this.suggestions = new Suggestions(this);
     this.marksOf = new Map(); // by the number of the edit that they were marked for
     this.examples = new Examples(this);
-    this.thread = new Thread(this);
+    this.threads = new Threads(this);
     this.tagEdits = new TagEdits(this);
     this.view = new View(this);
     this.thumbnails = new Thumbnails(() => this.view.draw());

@@ -130,8 +130,9 @@ async function drop(app) {
 async function note(app) {
   const tags = app.view.chosen();
   if (!tags.length) return;
-  const text = await prompt({title: `Note on ${count(tags.length, 'label')}`, label: 'Note; leave it empty to remove it', action: 'Keep',
-    value: app.model.remarks.get(tags[0])?.[2] ?? '', optional: true});
+  const noted = tags.filter((i) => app.model.remarks.get(i)?.[2]).length;
+  const text = await prompt({title: `Note on ${count(tags.length, 'label')}`, action: 'Keep', value: '', optional: noted > 0,
+    label: noted ? 'Note, added to those there are; an empty one removes them all' : 'Note'});
   if (text !== null) remark(app, {op: 'note', ...(text ? {note: text} : {})}, tags);
 }
 
@@ -380,7 +381,7 @@ export const commands = [
   {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
   {keys: ['T'], name: 'Also in', group: 'label', help: 'too: another group that the label belongs to as well, or another kind of a group in the tree',
     run: also},
-  {keys: ['t'], name: 'Note', group: 'label', help: 'write a note', run: note},
+  {keys: ['t'], name: 'Note', group: 'label', help: 'add a note; an empty one removes all notes', run: note},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['I'], name: 'Enlarge image', group: 'label', help: 'the image of the current label, large, until it is pressed again',
     run: (app) => app.enlarged.toggle()},

@@ -20,7 +20,7 @@ const words = {
   withdraw: [(e) => `Took back the proposal of ${names(e)}${e.note ? ` as ${e.note}` : ''}`, 'withdrawing'],
   snapshot: [(e) => `This state is called ${names(e)}`, 'the snapshot'],
   restore: [(e) => `Restored ${names(e)}`, 'the return to'],
-  note: [(e) => `Noted on ${names(e)}`, 'the note on'],
+  note: [(e) => `${e.note ? 'Noted on' : 'Removed the notes on'} ${names(e)}`, 'the note on'],
 };
 
 // asPast describes an edit of this page in the form in which the server describes past edits.

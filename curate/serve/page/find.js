@@ -187,7 +187,7 @@ export class TagEdits {
       flag: 'flagged', note: 'noted', also: 'also in'};
     return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
       h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),
-      h('p', {}, `${e.resolved ? 'flag resolved' : what[e.op] || e.op}`
+      h('p', {}, `${e.resolved ? 'flag resolved' : e.op === 'note' && !e.note ? 'notes removed' : what[e.op] || e.op}`
         + `${e.to ? ` → ${shown(e.to)}` : ''}${e.score === undefined ? '' : `, score ${e.score.toFixed(3)}`}`),
       e.reason || e.note ? h('p', {class: 'reason', dir: 'auto'}, [e.reason, e.note].filter(Boolean).join(' · ')) : null)));
   }

@@ -71,22 +71,22 @@ export class Enlarged {
   }
 }
 
-// Thread is what was written about the flag of the current label.
-export class Thread {
-  constructor(app) { Object.assign(this, {app, of: '', list: [], asking: false}); }
+// Threads are what was written about the current label: flags, with replies, and notes.
+export class Threads {
+  constructor(app) { Object.assign(this, {app, of: '', flags: [], notes: [], asking: false}); }
 
   // key names a label and the version of what is known about it.
   key(i) { return `${i} ${this.app.model.version}`; }
 
-  // ask requests the thread of the current label if it is flagged, one request at a time.
+  // ask requests the threads of the current label if it has any, one request at a time.
   async ask() {
     const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
-    if (i === undefined || !(model.status[i] & FLAGGED) || this.asking || this.of === wanted) return;
+    if (i === undefined || this.asking || this.of === wanted || !(model.status[i] & FLAGGED || model.remarks.get(i)?.[2])) return;
     this.asking = true;
-    let list = [];
-    try { list = (await ask(`/api/flags?tag=${i}`)).thread; } catch { /* the reason is shown without its thread */ }
+    let flags = [], notes = [];
+    try { ({flags, notes} = await ask(`/api/threads?tag=${i}`)); } catch { /* the last ones are shown without their threads */ }
     this.asking = false;
-    Object.assign(this, {of: wanted, list});
+    Object.assign(this, {of: wanted, flags, notes});
     view.draw();
   }
 }

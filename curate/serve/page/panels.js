@@ -233,8 +233,9 @@ export function side(app) {
         m.items[i])) : null,
       fitOf(m, i) ? fact('fit', fitOf(m, i)) : null, reason ? fact('dropped', reason) : null,
         alsoOf(app, i).length ? fact('also in', alsoOf(app, i).map(shown).join(', ')) : null,
-        note ? fact('note', note) : null, placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
-    if (m.status[i] & FLAGGED) parts.push(thread(app, i));
+        placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
+    if (m.status[i] & FLAGGED) parts.push(flags(app, i));
+    if (note) parts.push(notes(app, i));
     if (app.examples.on) parts.push(examples(app, i));
     if (m.placed[i]) parts.push(app.tagEdits.section(i));
     const variants = app.view.rows.labels(i).filter((x) => x !== i);
@@ -246,15 +247,31 @@ export function side(app) {
   fill(byId('side'), parts.filter(Boolean));
 }
 
-// thread shows what was written about the flag of a label.
-function thread(app, i) {
-  const {of, list} = app.thread, [, flag, , by] = app.model.remarks.get(i) || ['', '', '', ''];
-  const known = of === app.thread.key(i) && list.length ? list : [{by, note: flag}];
-  const button = (name, k) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
-  return h('section', {class: 'thread'}, h('h2', {}, 'Flag'), known.map((e) => h('div', {},
-    h('p', {class: 'soft'}, [e.by || 'unknown', e.at ? new Date(e.at).toLocaleDateString('en-CA') : '', e.resolved ? 'resolved' : '']
-      .filter(Boolean).join(' · ')),
-    h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, button('Reply', 'f'), button('Resolve', 'F')));
+// flags shows what was written about the flag of a label.
+function flags(app, i) {
+  const [, flag, , by] = app.model.remarks.get(i) || ['', '', '', ''];
+  return thread(app, 'Flag', written(app, i, 'flags', {by: by || 'unknown', note: flag}), [['Reply', 'f'], ['Resolve', 'F']]);
+}
+
+// notes shows the notes on a label, the last of which stands in the hierarchy.
+function notes(app, i) {
+  const list = written(app, i, 'notes', {note: app.model.remarks.get(i)[2]});
+  return thread(app, list.length > 1 ? 'Notes' : 'Note', list, [['Add', 't']]);
+}
+
+// written is a thread of a label, or its last part until the server has answered.
+function written(app, i, kind, last) {
+  const {threads} = app;
+  return threads.of === threads.key(i) && threads[kind].length ? threads[kind] : [last];
+}
+
+// thread shows what curators wrote, and buttons of commands as [name, key]. A note of another log has no number.
+function thread(app, title, list, buttons) {
+  const button = ([name, k]) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
+  const who = (e) => (e.seq ? [e.by || 'unknown', new Date(e.at).toLocaleDateString('en-CA'), e.resolved ? 'resolved' : '']
+    : [e.by || (e.op ? 'another log' : '')]).filter(Boolean).join(' · ');
+  return h('section', {class: 'thread'}, h('h2', {}, title), list.map((e) => h('div', {}, h('p', {class: 'soft'}, who(e)),
+    h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, buttons.map(button)));
 }
 
 // examples shows landmarks that carry a label.

@@ -139,7 +139,7 @@ export class View {
     if (kind === 'proposals') app.proposals.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
     app.enlarged?.draw();
-    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.thread.ask(); app.tagEdits.ask(); }, 0); // the screen is painted first
+    setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.threads.ask(); app.tagEdits.ask(); }, 0); // the screen is painted first
   }
 
   // ——— going to a screen

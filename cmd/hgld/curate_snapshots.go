@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"hgld/curate"
+	"hgld/internal/registry"
+	"hgld/internal/terminal"
+)
+
+// snapshotNamed finds a snapshot of a log by its name, or by "#" and its number. A name that several have is an error.
+func snapshotNamed(path string, edits []curate.Edit, name string) (curate.Named, error) {
+	list := curate.Snapshots(edits)
+	var names, numbers []string
+	var found curate.Named
+	for _, s := range list {
+		if names = append(names, s.Name); s.Name == name {
+			found, numbers = s, append(numbers, fmt.Sprintf("#%d", s.Seq))
+		}
+	}
+	if len(numbers) > 1 {
+		return found, usagef("%s has %d snapshots %.80q; give the number of one instead: %s", path, len(numbers), name,
+			strings.Join(numbers, ", "))
+	}
+	if number, isNumber := strings.CutPrefix(name, "#"); len(numbers) == 0 && isNumber {
+		seq, err := strconv.Atoi(number)
+		if at := slices.IndexFunc(list, func(s curate.Named) bool { return s.Seq == seq }); err == nil && at >= 0 {
+			return list[at], nil
+		}
+	}
+	if len(numbers) == 0 {
+		return found, withHint(withCode(exitUsage, registry.Unknown("snapshot", name, names)),
+			"`hgld curate log --snapshots %s` lists them; `P` on the page of `hgld curate serve` makes one", word(path))
+	}
+	return found, nil
+}
+
+// changedTag is a tag that differs between two states, for --json.
+type changedTag struct {
+	curate.TagChange
+	Name      string `json:"name"`
+	QID       string `json:"qid,omitempty"`
+	Landmarks int    `json:"landmarks"`
+}
+
+// changedTags names the tags of changes.
+func changedTags(s *curate.Session, changes []curate.TagChange) []changedTag {
+	list := make([]changedTag, len(changes))
+	for i, x := range changes {
+		t := s.Tag(x.Tag)
+		list[i] = changedTag{TagChange: x, Name: t.Name, QID: t.QID, Landmarks: t.Landmarks}
+	}
+	return list
+}
+
+// compareSnapshots is `hgld curate log --compare`.
+func compareSnapshots(c *cli.Context, j *job, edits []curate.Edit) error {
+	path, names := j.args[0], c.StringSlice("compare")
+	if len(names) > 2 {
+		return usagef("--compare takes one snapshot or two; got %d", len(names))
+	}
+	now := curate.Named{Seq: len(edits)}
+	ends := []curate.Named{now, now}
+	for k, name := range names {
+		var err error
+		if ends[k], err = snapshotNamed(path, edits, name); err != nil {
+			return err
+		}
+	}
+	draft, _, _, err := curateFiles(c, j)
+	if err != nil {
+		return err
+	}
+	logs, err := logsUnder(j, path)
+	if err != nil {
+		return err
+	}
+	f, err := readCuration(j, draft, logs)
+	if err != nil {
+		return err
+	}
+	session, err := f.Replay(curate.Skip)
+	if err != nil {
+		return logError(err)
+	}
+	changes, err := session.ChangesBetween(ends[0].Seq, ends[1].Seq)
+	if err != nil {
+		return err
+	}
+	to, result := "now", map[string]any{"log": path, "from": ends[0], "to": nil, "changes": changedTags(session, changes)}
+	if len(names) == 2 {
+		to, result["to"] = stateText(ends[1]), ends[1]
+	}
+	return j.show(result, fmt.Sprintf("%s between %s and %s (landmarks, tag, then, now)\n%s",
+		terminal.Count(len(changes), "difference"), stateText(ends[0]), to, session.ChangesText(changes)))
+}
+
+// stateText names a snapshot and the edit that made it.
+func stateText(s curate.Named) string { return fmt.Sprintf("%.80q (edit %d)", s.Name, s.Seq) }
+
+func curateRestoreCommand() *cli.Command {
+	return &cli.Command{
+		Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
+		Description: "  hgld curate log --snapshots edits.jsonl      the snapshots, which the page makes\n" +
+			"  hgld curate restore --dry-run lunch          the labels that would change\n" +
+			"  hgld curate restore lunch                    one edit, as on the page; the later ones stay in the log\n" +
+			"  hgld curate restore '#12'                    the snapshot of edit 12",
+		Flags:  appendFlags("list the tags that would change and write nothing"),
+		Action: actionWithArgs(1, 1, "the name of a snapshot", runCurateRestore),
+	}
+}
+
+// runCurateRestore is `hgld curate restore`.
+func runCurateRestore(c *cli.Context, j *job) error {
+	return withLog(c, j, func(l *openedLog) error {
+		edits := l.session.Edits()
+		to, err := snapshotNamed(l.path, edits, j.args[0])
+		if err != nil {
+			return err
+		}
+		changes, err := l.session.ChangesBetween(len(edits), to.Seq)
+		if err != nil {
+			return err
+		}
+		lost, back := curate.RestoreEffect(edits, to.Seq)
+		differs, written := lost+back > 0, l.save != nil
+		if differs {
+			if err := l.add(curate.Edit{Op: curate.Restore, Of: to.Seq, Note: to.Name}); err != nil {
+				return err
+			}
+		}
+		if j.json {
+			return writeJSON(j, map[string]any{"log": l.path, "snapshot": to, "changes": changedTags(l.session, changes),
+				"edits_out": lost, "edits_back": back, "written": written && differs})
+		}
+		if !differs {
+			j.print("%s: nothing to restore: the state is that of %s\n", l.path, stateText(to))
+			return nil
+		}
+		j.print("%s", l.session.ChangesText(changes))
+		effect := fmt.Sprintf("%s; %s out of force, %d back in force", count(len(changes), "tag"), count(lost, "edit"), back)
+		if written {
+			j.print("%s: restore %s: %s\n", l.path, stateText(to), effect)
+		} else {
+			j.say("restoring %s would be one edit of %s: %s", stateText(to), l.path, effect)
+		}
+		return nil
+	})
+}
