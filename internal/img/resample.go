@@ -70,7 +70,6 @@ type Resampler struct {
 	packed [][3]uint64 // scratch of the plain passes
 	sums   [][4]uint64
 	plain  bool // use only them: they define the result
-	narrow bool // use no AVX-512
 
 	pairs []uint32 // scratch of the passes in assembly
 	spare []byte

@@ -8,9 +8,6 @@ import "golang.org/x/sys/cpu"
 
 const lowerBits = 11
 
-// wide reports whether the processor has AVX-512 with products of words that are added at once.
-var wide = cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VNNI
-
 // split returns the parts of a weight, and whether the upper one fits in 16 bits.
 func split(w int32) (upper, lower uint32, fits bool) {
 	up := w >> lowerBits
@@ -30,29 +27,14 @@ func acrossAVX2(dst *byte, dstStride int, src *byte, srcStride int, first *int32
 //go:noescape
 func downAVX2(dst, src *byte, stride int, weights *uint32, pairs, blocks int)
 
-// acrossAVX512 is acrossAVX2 with the four rows in a vector.
-//
-//go:noescape
-func acrossAVX512(dst *byte, dstStride int, src *byte, srcStride int, first *int32, weights *uint32, outputs,
-	groups int)
-
-// downAVX512 is downAVX2 with blocks of 64 bytes.
-//
-//go:noescape
-func downAVX512(dst, src *byte, stride int, weights *uint32, pairs, blocks int)
-
-// acrossFast is passAcross with vectors. It reports whether the processor and the weights allow it.
+// acrossFast is passAcross with AVX2. It reports whether the processor and the weights allow it.
 func (r *Resampler) acrossFast(dst, src view, from int, t *Taps) bool {
 	groups, reach, fits := r.groups(t)
 	if !fits || dst.h == 0 || groups == 0 {
 		return false
 	}
-	across := acrossAVX2
-	if wide && !r.narrow {
-		across = acrossAVX512
-	}
 	four := func(y int, pix []byte, stride int) {
-		across(&dst.pix[y*dst.stride], dst.stride, &pix[0], stride, &t.First[0], &r.pairs[0], dst.w, groups)
+		acrossAVX2(&dst.pix[y*dst.stride], dst.stride, &pix[0], stride, &t.First[0], &r.pairs[0], dst.w, groups)
 	}
 	// Behind the last rows of an image, there may be too few bytes to read.
 	direct := 0
@@ -103,7 +85,7 @@ func (r *Resampler) groups(t *Taps) (groups, reach int, fits bool) {
 	return groups, 3*int(last) + 12*groups + 4, true
 }
 
-// downFast is passDown with vectors. It reports whether the processor and the weights allow it.
+// downFast is passDown with AVX2. It reports whether the processor and the weights allow it.
 func (r *Resampler) downFast(dst, src view, from int, t *Taps) bool {
 	if !cpu.X86.HasAVX2 {
 		return false
@@ -135,13 +117,9 @@ func (r *Resampler) downFast(dst, src view, from int, t *Taps) bool {
 			copy(out, block[:])
 			continue
 		}
-		down, size := downAVX2, vectorBytes
-		if wide && !r.narrow && n >= 2*vectorBytes {
-			down, size = downAVX512, 2*vectorBytes
-		}
-		down(&out[0], &row[0], src.stride, &to[0], pairs, n/size)
-		if last := n - size; n%size > 0 { // it overlaps the block before
-			down(&out[last], &row[last], src.stride, &to[0], pairs, 1)
+		downAVX2(&out[0], &row[0], src.stride, &to[0], pairs, n/vectorBytes)
+		if last := n - vectorBytes; n%vectorBytes > 0 { // it overlaps the block before
+			downAVX2(&out[last], &row[last], src.stride, &to[0], pairs, 1)
 		}
 	}
 	return true
