@@ -21,6 +21,13 @@ func squareOf(op string, a device.Array) square {
 // line returns row i from column `from` up to column `to`.
 func (s *square) line(i, from, to int) []float32 { return s.elements[i*s.ld+from : i*s.ld+to] }
 
+// putTurned writes the rows of a block below the diagonal, rows j to across of columns i to down.
+func (s *square) putTurned(turned *[side * side]float32, i, down, j, across int) {
+	for c := j; c < across; c++ {
+		copy(s.line(c, i, min(down, c)), turned[(c-j)*side:])
+	}
+}
+
 // mirror copies the elements above the diagonal to those below.
 func (b *Backend) mirror(a device.Array) {
 	s := squareOf("mirror", a)
@@ -41,9 +48,7 @@ func (t *mirrorTask) span(_, lo, hi int) {
 					turned[c*side+r-i] = v
 				}
 			}
-			for c := j; c < across; c++ {
-				copy(t.line(c, i, min(down, c)), turned[(c-j)*side:])
-			}
+			t.putTurned(&turned, i, down, j, across)
 		}
 	}
 }
@@ -80,9 +85,7 @@ func (t *symmetrizeTask) span(_, lo, hi int) {
 			for r := i; r < down; r++ {
 				t.addTurned(r, j, across, turned[r-i:])
 			}
-			for c := j; c < across; c++ {
-				copy(t.line(c, i, min(down, c)), turned[(c-j)*side:])
-			}
+			t.putTurned(&turned, i, down, j, across)
 		}
 	}
 }
