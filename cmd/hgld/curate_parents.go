@@ -56,7 +56,11 @@ func runCurateParents(c *cli.Context, j *job) error {
 			return err
 		}
 	}
-	f, err := readCuration(j, draft, []string{log})
+	logs, err := logsUnder(j, log)
+	if err != nil {
+		return err
+	}
+	f, err := readCuration(j, draft, logs)
 	if err != nil {
 		return err
 	}
