@@ -39,13 +39,13 @@ func ReadFurtherParents(r io.Reader, name string) ([]FurtherParent, error) {
 // OpenFurtherParents is ReadFurtherParents of the file at path.
 func OpenFurtherParents(path string) ([]FurtherParent, error) { return open(path, ReadFurtherParents) }
 
-// FurtherHeader is the first line of the files of WriteFurtherParents. The last column says where a row is from.
-const FurtherHeader = "level,class,also,source"
+// furtherHeader is the first line of the files of WriteFurtherParents. The last column says where a row is from.
+const furtherHeader = "level,class,also,source"
 
 // WriteFurtherParents writes further parents that curators named, as ReadFurtherParents reads them.
 func WriteFurtherParents(w io.Writer, list []FurtherParent) error {
 	var b strings.Builder
-	b.WriteString(FurtherHeader + "\n")
+	b.WriteString(furtherHeader + "\n")
 	for _, f := range list {
 		b.WriteString(joinCSV([]string{f.Level, f.Class, f.Parent, "curated"}) + "\n")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -56,7 +57,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindDraft:                   {Ours: begins(`\{\s*"hgld_draft"`)},
 		kindHierarchy:               {Ours: begins(`\{\s*"hgld_hierarchy"`)},
 		kindLabels:                  {Ours: isLabels, Files: labelOutputs},
-		kindFurther:                 {Ours: begins(labels.FurtherHeader + "\n")},
+		kindFurther:                 {Ours: isFurther},
 		"a list of unlabelled ones": {Ours: begins(`split,landmark_id,category,tag,reason,detail`)},
 		kindResult:                  {Ours: begins(`\{\s*"hgld_eval"`)},
 		kindPage:                    {Ours: holds(`<meta name="generator" content="hgld">`)},
@@ -167,6 +168,25 @@ func isLabels(path string) (bool, error) {
 		}
 	}
 	return begins(strings.Join(columns, "|"))(path)
+}
+
+// isFurther recognises a table of further parents that says what hgld writes. One with rows of another source, which
+// somebody has added, is not recognised.
+func isFurther(path string) (bool, error) {
+	text, err := regular.ReadFile(path)
+	if pipeline.IsMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	list, err := labels.ReadFurtherParents(bytes.NewReader(text), path)
+	if err != nil {
+		return false, nil // of another program
+	}
+	var again bytes.Buffer
+	err = labels.WriteFurtherParents(&again, list)
+	return err == nil && bytes.Equal(again.Bytes(), text), err
 }
 
 // labelOutputs lists the label files of a name with {split}.
