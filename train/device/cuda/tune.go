@@ -16,6 +16,7 @@ import (
 //	matmul.split, convgradw.split   parts into which the sum is cut, 1 to 64
 //	cublaslt.plan                   which suitable algorithm of the library is taken, 0 to 7
 //	cudnn.plan                      the same of convolutions, 0 to 31
+//	library.always                  1: a library computes all that it can, where a rule takes our kernel too
 //	kernels.ptx                     1: the driver compiles the kernels, as for a card without machine code
 //
 // A tile changes no bytes; splits and plans change the order of sums.
@@ -33,6 +34,7 @@ const (
 	convGradWSplit
 	cublasLtPlan
 	cudnnPlan
+	libraryAlways
 	kernelsPTX
 	knobs // the number of them
 )
@@ -53,11 +55,13 @@ var knobTable = [knobs]knobFacts{
 	convGradWSplit: {"convgradw.split", "1 to 64", isSplit},
 	cublasLtPlan:   {"cublaslt.plan", "0 to 7", func(v int) bool { return v >= 0 && v < 8 }},
 	cudnnPlan:      {"cudnn.plan", "0 to 31", func(v int) bool { return v >= 0 && v < 32 }},
-	kernelsPTX:     {"kernels.ptx", "0 or 1", func(v int) bool { return v == 0 || v == 1 }},
+	libraryAlways:  {"library.always", "0 or 1", isSwitch},
+	kernelsPTX:     {"kernels.ptx", "0 or 1", isSwitch},
 }
 
-func isTile(v int) bool  { return v == 64 || v == 128 }
-func isSplit(v int) bool { return v >= 1 && v <= 64 }
+func isTile(v int) bool   { return v == 64 || v == 128 }
+func isSplit(v int) bool  { return v >= 1 && v <= 64 }
+func isSwitch(v int) bool { return v == 0 || v == 1 }
 
 // tuning is the values of the knobs. 0 is the rule's choice, and of plans the first.
 type tuning [knobs]int

@@ -93,6 +93,7 @@ type job struct {
 	rows, cols, inner int    // of the product
 	knob              string // matmul
 	splits            bool   // the sum may be cut
+	library           string // the knob of its plans: cublaslt; empty: none computes it
 	run               func()
 }
 
@@ -128,15 +129,12 @@ func (w *walk) add(j job) {
 			}
 		}
 	}
-	plan, there := "cudnn.plan=%d", w.convolutions
-	if j.knob == "matmul" {
-		plan, there = "cublaslt.plan=%d", w.products
-	}
+	there := map[string]bool{"cudnn": w.convolutions, "cublaslt": w.products}[j.library]
 	w.b.UseLibraries(true)
 	for n := 0; n < mostPlans && there; n++ {
 		w.b.ForgetTold()
 		w.fell = false
-		c := timed(fmt.Sprintf(plan, n))
+		c := timed(fmt.Sprintf("library.always=1 %s.plan=%d", j.library, n))
 		if w.fell { // to our kernel: there is no such plan
 			break
 		}
@@ -180,10 +178,15 @@ func (m *measure) convolutionShapes() (all []func(w *walk)) {
 			after := device.Epilogue{Bias: bias, Act: device.ReLU}
 			pixels, taps := n*out*out, s.window*s.window
 			name := fmt.Sprintf(" %d×%d/%d, %d→%d at %d²", s.window, s.window, s.stride, s.from, s.to, s.side)
-			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, func() { m.b.Conv(y, x, f, shape, after) }})
-			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false,
+			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, "cudnn",
+				func() { m.b.Conv(y, x, f, shape, after) }})
+			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false, "cudnn",
 				func() { m.b.ConvGradX(x, y, f, shape, device.GradEpilogue{}) }})
-			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true,
+			product := ""
+			if taps == 1 && s.stride == 1 {
+				product = "cublaslt"
+			}
+			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true, product,
 				func() { m.b.ConvGradW(df, y, x, shape, 0) }})
 			m.free(x, f, y, bias, df)
 		})
@@ -204,10 +207,11 @@ func (m *measure) productShapes() (all []func(w *walk)) {
 			x, f, y, df := m.array(rows, in), m.array(out, in), m.array(rows, out), m.f32(out, in)
 			bias := m.f32(out)
 			name := fmt.Sprintf("MatMul, %d rows, %d→%d", rows, in, out)
-			w.add(job{name, rows, out, in, "matmul", true,
+			w.add(job{name, rows, out, in, "matmul", true, "cublaslt",
 				func() { m.b.MatMul(y, x, f, device.Mul{TransB: true, Alpha: 1, Bias: bias}) }})
-			w.add(job{name + ", by x", rows, in, out, "matmul", true, func() { m.b.MatMul(x, y, f, device.Mul{Alpha: 1}) }})
-			w.add(job{name + ", by w", out, in, rows, "matmul", true,
+			w.add(job{name + ", by x", rows, in, out, "matmul", true, "cublaslt",
+				func() { m.b.MatMul(x, y, f, device.Mul{Alpha: 1}) }})
+			w.add(job{name + ", by w", out, in, rows, "matmul", true, "cublaslt",
 				func() { m.b.MatMul(df, y, x, device.Mul{TransA: true, Alpha: 1}) }})
 			m.free(x, f, y, df, bias)
 		})

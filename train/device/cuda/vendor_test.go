@@ -358,7 +358,7 @@ func TestVendorFusesBiasAndGELUInBF16(t *testing.T) {
 func TestAlgorithmsWithoutTensorCoresAreNotTakenInBF16(t *testing.T) {
 	v := openVendor(t, "bfloat16")
 	v.seen.WithoutTensorCores(t)
-	x, w := device.New(v, device.BF16, 1, 3, 3, 4), device.New(v, device.BF16, 2, 1, 1, 4)
+	x, w := device.New(v, device.BF16, 1, 3, 3, 8), device.New(v, device.BF16, 2, 1, 1, 8)
 	y, back := device.New(v, device.BF16, 1, 3, 3, 2), device.New(v, device.F32, 1, 3, 3, 2)
 	v.Fill(x, 1)
 	v.Fill(w, 2)
@@ -366,8 +366,8 @@ func TestAlgorithmsWithoutTensorCoresAreNotTakenInBF16(t *testing.T) {
 		v.Conv(y, x, w, device.ConvShape{}, device.Epilogue{Act: device.ReLU})
 	}
 	v.Copy(back, y)
-	if out := download(t, v.Backend, back); string(out[:4]) != string(numbers(8)) {
-		t.Errorf("four products of 2 are %v", out[:4])
+	if out := download(t, v.Backend, back); string(out[:4]) != string(numbers(16)) {
+		t.Errorf("eight products of 2 are %v", out[:4])
 	}
 	if _, n := v.queued(); n != 0 || len(*v.told) != 1 || !strings.Contains((*v.told)[0], "does not use tensor cores") {
 		t.Errorf("%d convolutions by the library, want none; told %q", n, *v.told)
@@ -495,25 +495,68 @@ func TestLibraryWithoutItsPartsIsNotCalled(t *testing.T) {
 	}
 }
 
-// The gradients of weights are float32. cuDNN has none for some shapes in bfloat16, and a rounded one is
-// not taken.
-func TestGradientsOfWeightsThatCuDNNCannotSumInFloat32AreOurs(t *testing.T) {
-	v := openVendor(t, "bfloat16")
-	x, dy := device.New(v, device.BF16, 1, 3, 3, 4), device.New(v, device.BF16, 1, 3, 3, 2)
-	dw := device.New(v, device.F32, 2, 1, 1, 4)
-	v.Fill(x, 1)
-	v.Fill(dy, 2)
-	v.Fill(dw, 0.125)
-	v.emulator.Fail("cudnnBackendFinalize:6:3000")
-	for range 2 {
-		v.ConvGradW(dw, dy, x, device.ConvShape{}, 1)
-	}
-	out := download(t, v.Backend, dw)
-	if want := numbers(36.125); string(out[:4]) != string(want) {
-		t.Errorf("two gradients of 18 added to 1/8 are %v, want %v", out[:4], want)
-	}
-	if _, n := v.queued(); n != 0 || len(*v.told) != 1 {
-		t.Errorf("%d convolutions by the library, want none; told %q", n, *v.told)
+// In bfloat16 the library computes what it is faster at: of gradients by w those that are products of
+// matrices, up to a length that was measured, and no convolution of a few channels.
+func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
+	const always = "library.always=1"
+	for name, c := range map[string]struct {
+		n, side, c, taps int
+		shape            device.ConvShape
+		knobs            string
+		by               string // what it computes: the result, the gradient by x, that by w
+	}{
+		"1×1":                     {n: 2, side: 3, c: 8, taps: 1, by: "y x w"},
+		"1×1 of 65,536 pixels":    {n: 4, side: 128, c: 8, taps: 1, by: "y x w"},
+		"1×1 of 65,540 pixels":    {n: 65540, side: 1, c: 8, taps: 1, by: "y x"},
+		"the same, always":        {n: 65540, side: 1, c: 8, taps: 1, knobs: always, by: "y x w"},
+		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x"},
+		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x"},
+		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x"},
+		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x"},
+		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, by: "y x"},
+		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x"},
+		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, knobs: always, by: "y x"},
+		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := openVendor(t, "bfloat16")
+			tune(t, v.Backend, c.knobs)
+			step := func(n int) int { return max(n, 1) }
+			out := func(pad, stride int) int { return (c.side+2*pad-c.taps)/step(stride) + 1 }
+			const k = 8
+			x := device.New(v, device.BF16, c.n, c.side, c.side, c.c)
+			y := device.New(v, device.BF16, c.n, out(c.shape.PadH, c.shape.StrideH), out(c.shape.PadW, c.shape.StrideW), k)
+			w := device.New(v, device.BF16, k, c.taps, c.taps, c.c/step(c.shape.Groups))
+			dw := device.New(v, device.F32, w.Shape()...)
+			for _, a := range []device.Array{x, y, w, dw} {
+				v.Fill(a, 1)
+			}
+			var by []string
+			run := func(result string, run func()) {
+				products, convolutions := v.queued()
+				run()
+				if p, c := v.queued(); p+c > products+convolutions {
+					by = append(by, result)
+				}
+			}
+			run("y", func() { v.Conv(y, x, w, c.shape, device.Epilogue{}) })
+			run("x", func() { v.ConvGradX(x, y, w, c.shape, device.GradEpilogue{}) })
+			v.Fill(x, 1)
+			v.Fill(y, 1)
+			run("w", func() { v.ConvGradW(dw, y, x, c.shape, 1) })
+			if got := strings.Join(by, " "); got != c.by {
+				t.Errorf("the library computes %q, want %q", got, c.by)
+			}
+			// Of ones, the tap in the middle sums the pixels of y that are not in the padding of x.
+			middle := c.taps * c.taps / 2 * w.Dims[3] * 4
+			want := numbers(float32(1 + y.Dims[0]*min(y.Dims[1], c.side)*min(y.Dims[2], c.side)))
+			if data := download(t, v.Backend, dw); string(data[middle:middle+4]) != string(want) {
+				t.Errorf("the gradient of ones added to 1 is %v, want %v", data[middle:middle+4], want)
+			}
+			if len(*v.told) != 0 {
+				t.Errorf("told %q: a rule is not a failure", *v.told)
+			}
+		})
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 // [K,R,S,C/Groups], or of one of its gradients.
 type Convolution struct {
 	Kind ConvolutionKind // what is computed
-	Type device.DType    // of x, w and y: F32 or BF16; dw is F32
+	Type device.DType    // of x, w and y: F32 or BF16; F32 in GradW
 
 	N, H, W, C           int // of x
 	K, R, S              int // of w: filters and their sides
@@ -227,8 +227,12 @@ func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
 	if s.err != nil {
 		return s.err
 	}
+	modes := []int32{modeA, modeFallback}
+	if c.Type == device.BF16 {
+		modes = modes[:1] // one that can do everything may take 60 times as long as our kernel
+	}
 	var reasons []error
-	for _, mode := range []int32{modeA, modeFallback} {
+	for _, mode := range modes {
 		err := p.search(graph, mode, c)
 		if err == nil {
 			return nil
@@ -377,14 +381,10 @@ func (c Convolution) tensors() []tensor {
 // operations describes a convolution: its operations in order.
 func (c Convolution) operations(s *descriptors) ([]uintptr, error) {
 	kind, ok := dataTypes[c.Type]
-	kindW := kind
-	if c.Kind == GradW {
-		kindW = dataFloat
+	if !ok || c.Kind == GradW && c.Type != device.F32 { // dw would have its type
+		return nil, fmt.Errorf("cuDNN has no %v that we take: %w", c, ErrNoPlan)
 	}
-	if !ok {
-		return nil, fmt.Errorf("cuDNN has no convolution of %v: %w", c.Type, ErrNoPlan)
-	}
-	w := s.images(tensorW, kindW, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
+	w := s.images(tensorW, kind, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)
 	geometry := s.geometry(c)
 	if c.Kind == GradW {
 		return []uintptr{s.convolve(ofBackwardFilter,
