@@ -1,16 +1,21 @@
-// act: dst = f(x), and dx = dy·f′(x). Reads an element of each input and writes one.
+// act: dst = f(x), and dx = dy·f′(x). Reads an element of each input and writes one. Of many elements in
+// BF16 a block looks f or f′ up in a table that it makes first: the bytes are the same.
 // Reference: ../reference/act.go
 #include "act.h"
 #include "map.h"
 
 // HG_EACH calls run<F> for the activation f: chosen for each element, it takes as long as the others.
-#define HG_EACH(run, f, ...)                                \
+#define HG_EACH(run, f, ...)                      \
+  switch (f) {                                    \
+  case HG_RELU: run<HG_RELU>(__VA_ARGS__); break; \
+  case HG_IDENTITY: run<HG_IDENTITY>(__VA_ARGS__); break; \
+  default: HG_EACH_GELU(run, f, __VA_ARGS__)      \
+  }
+#define HG_EACH_GELU(run, f, ...)                           \
   switch (f) {                                              \
-  case HG_RELU: run<HG_RELU>(__VA_ARGS__); break;           \
   case HG_GELU: run<HG_GELU>(__VA_ARGS__); break;           \
   case HG_GELU_TANH: run<HG_GELU_TANH>(__VA_ARGS__); break; \
-  case HG_QUICK_GELU: run<HG_QUICK_GELU>(__VA_ARGS__); break; \
-  default: run<HG_IDENTITY>(__VA_ARGS__);                   \
+  default: run<HG_QUICK_GELU>(__VA_ARGS__);                 \
   }
 
 template <int F, class T> HG_DEVICE void forward(T *dst, i64 ldd, const T *x, i64 ldx, i64 rows, i64 width) {
@@ -34,4 +39,90 @@ HG_KERNELS(256, act, (T *dst, i64 ldd, const T *x, i64 ldx, i64 rows, i64 width,
 HG_KERNELS(256, act_grad, (T *dx, i64 ldd, const T *dy, i64 ldy, const T *x, i64 ldx, i64 rows, i64 width, int f),
            (dx, ldd, dy, ldy, x, ldx, rows, width, f)) {
   HG_EACH(back, f, dx, ldd, dy, ldy, x, ldx, rows, width)
+}
+
+// The table has the arguments from 2^−14 to 2^5 and their negatives. One has 16 bits, so there are few.
+enum { LOWEST = (127 - 14) << 7, POSITIVE = (5 + 14) << 7, ARGUMENTS = 2 * POSITIVE };
+
+// argument is the one at a place of the table, and place is the inverse: ARGUMENTS for one that is not there.
+HG_DEVICE float argument(u32 i) { return hg_widen_bf16((u16)(i < POSITIVE ? LOWEST + i : 0x8000 + LOWEST + i - POSITIVE)); }
+HG_DEVICE u32 place(u32 bits) {
+  u32 i = (bits & 0x7fff) - LOWEST;
+  if (i >= POSITIVE) return ARGUMENTS;
+  return bits < 0x8000 ? i : i + POSITIVE;
+}
+
+// places are those of the eight elements in 16 bytes. It reports whether all of them are in the table.
+HG_DEVICE bool places(f4 raw, u32 (&at)[8]) {
+  u32 words[4] = {__float_as_uint(raw.x), __float_as_uint(raw.y), __float_as_uint(raw.z), __float_as_uint(raw.w)};
+  u32 most = 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    at[2 * i] = place(words[i] & 0xffff), at[2 * i + 1] = place(words[i] >> 16);
+    most = hg_most(most, hg_most(at[2 * i], at[2 * i + 1]));
+  }
+  return most < ARGUMENTS;
+}
+
+// each calls f for groups of eight elements, and rest for those behind them.
+template <class F, class R> HG_DEVICE void each(i64 n, F f, R rest) {
+  for (i64 i = hg_index(); i < n / 8; i += hg_stride()) f(i);
+  for (i64 i = n / 8 * 8 + hg_index(); i < n; i += hg_stride()) rest(i);
+}
+
+template <int F> HG_DEVICE void look_forward(float (&table)[ARGUMENTS], bf16 *dst, const bf16 *x, i64 n) {
+  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = hg_act(argument(i), F);
+  __syncthreads();
+  each(
+      n,
+      [&](i64 i) {
+        f4 raw = ((const f4 *)x)[i];
+        float v[8];
+        u32 at[8];
+        if (places(raw, at)) {
+#pragma unroll
+          for (int e = 0; e < 8; e++) v[e] = table[at[e]];
+        } else {
+          hg_unpack(raw, v);
+#pragma unroll
+          for (int e = 0; e < 8; e++) v[e] = hg_act(v[e], F);
+        }
+        ((f4 *)dst)[i] = hg_pack(v);
+      },
+      [&](i64 i) { dst[i] = hg_act(x[i], F); });
+}
+
+template <int F>
+HG_DEVICE void look_back(float (&table)[ARGUMENTS], bf16 *dx, const bf16 *dy, const bf16 *x, i64 n) {
+  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = hg_act_grad(1.f, argument(i), F);
+  __syncthreads();
+  each(
+      n,
+      [&](i64 i) {
+        f4 raw = ((const f4 *)x)[i];
+        float v[8];
+        u32 at[8];
+        hg_unpack(((const f4 *)dy)[i], v);
+        if (places(raw, at)) {
+#pragma unroll
+          for (int e = 0; e < 8; e++) v[e] *= table[at[e]];
+        } else {
+          float u[8];
+          hg_unpack(raw, u);
+#pragma unroll
+          for (int e = 0; e < 8; e++) v[e] = hg_act_grad(v[e], u[e], F);
+        }
+        ((f4 *)dx)[i] = hg_pack(v);
+      },
+      [&](i64 i) { dx[i] = hg_act_grad(dy[i], x[i], F); });
+}
+
+HG_KERNEL(256, act_table_bf16, bf16 *dst, const bf16 *x, i64 n, int f) {
+  HG_SHARED(float, table, [ARGUMENTS]);
+  HG_EACH_GELU(look_forward, f, table, dst, x, n)
+}
+
+HG_KERNEL(256, act_grad_table_bf16, bf16 *dx, const bf16 *dy, const bf16 *x, i64 n, int f) {
+  HG_SHARED(float, table, [ARGUMENTS]);
+  HG_EACH_GELU(look_back, f, table, dx, dy, x, n)
 }

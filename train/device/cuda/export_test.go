@@ -74,6 +74,16 @@ func Kernels() (names []string, err error) {
 	return names, nil
 }
 
+// Ran reports whether a kernel was launched.
+func (b *Backend) Ran(kernel string) bool {
+	for k := range b.kernels {
+		if k.String() == kernel {
+			return true
+		}
+	}
+	return false
+}
+
 // ClearError forgets the first failure, after a test that provoked it.
 func (b *Backend) ClearError() {
 	b.mu.Lock()

@@ -37,17 +37,20 @@ func TestConformanceInOtherOrders(t *testing.T) {
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
 	conformsWith(t, libs, "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$",
-		[]string{"F32/Conv", "BF16/Attention"}, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
+		[]string{"TestConformance/F32/Conv", "TestConformance/BF16/Attention"}, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 }
 
 // A card runs the PTX, while the emulator usually compiles the source. Kernels translated from the
 // committed PTX conform too, all their accesses are aligned, and neither threads nor blocks race.
 func TestConformanceOfTheCommittedPTX(t *testing.T) {
-	tests := "^TestConformance$/^(F32|BF16|Rank)$" // the others are about the host's side
-	if effort.Exhaustive() {
-		tests = "^TestConformance$"
+	const tabled = "TestTabledActivationsGiveTheBytesOfComputedOnes" // of arrays larger than those of the suite
+	tests := "^(TestConformance|" + tabled + ")$"
+	if !effort.Exhaustive() {
+		tests += "/^(F32|BF16|Rank)$" // the others are about the host's side
 	}
-	conformsWith(t, emu.BuildPTX(t), tests, []string{"F32/Conv", "BF16/Conv", "Rank/RankLoss"})
+	conformsWith(t, emu.BuildPTX(t), tests, []string{
+		"TestConformance/F32/Conv", "TestConformance/BF16/Conv", "TestConformance/Rank/RankLoss", tabled,
+	})
 }
 
 // The lines of the committed PTX access memory in few wavefronts and sectors: see TestHotAccesses.
@@ -80,15 +83,15 @@ func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {
 	}
 }
 
-// conformsWith runs tests of this package in a process with another build of the emulator. The
-// conformance tests named must be among those that passed.
+// conformsWith runs tests of this package in a process with another build of the emulator. Those named must be
+// among those that passed.
 func conformsWith(t *testing.T, libs, pattern string, named []string, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.timeout=60m")
 	cmd.Env = append(append(os.Environ(), "HGLD_EMU_TEST_LIBS="+libs), env...)
 	out, err := cmd.CombinedOutput()
 	for _, name := range named {
-		if err != nil || !strings.Contains(string(out), "--- PASS: TestConformance/"+name) {
+		if err != nil || !strings.Contains(string(out), "--- PASS: "+name) {
 			t.Fatalf("%v\n%s", err, out[max(0, len(out)-4000):])
 		}
 	}
