@@ -34,6 +34,7 @@ var fewBlocks = map[string]string{
 	"norm_join_f32":    "a block has 32 channels of 64 parts",
 	"join_f32":         "a block has 32 results",
 	"conv_join":        "a thread has a result, and few filters are split",
+	"matmul_join_bf16": "as conv_join",
 	"sums_all_f32":     "a block has 16,384 numbers",
 	"matmul_nt_64":     "the projection in F32, and a split has 256 columns at least",
 	"matmul_nn_64":     "the projection in F32, and a split has 256 columns at least",

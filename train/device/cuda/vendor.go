@@ -300,18 +300,14 @@ func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
 	b.ReluGrad(dst, dx, e, 0)
 }
 
-// gradWByVendor computes the gradient of a convolution by w. It reports whether it did. In F32 cuDNN
-// does. It adds nothing to what dw holds: then the gradient goes to scratch memory first.
+// gradWByVendor computes the gradient of a convolution by w with cuDNN. It reports whether it
+// did. cuDNN adds nothing to what dw holds: then the gradient goes to scratch memory first.
 //
 // In BF16 cuDNN (9.10 to 9.26) sums no gradient in F32, but for a fallback on Hopper that does not cut
-// the sum, takes up to 60 times as long as our kernel, and took two thirds of a ResNet-50's step on an
-// H200. There cuBLASLt computes those that are products of matrices.
+// the sum. On an H200 that took up to 60 times as long as our kernel, and two thirds of a ResNet-50's step.
 func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bool {
-	if x.Type == device.BF16 {
-		return b.gradWByProduct(o, dw, dy, x, acc)
-	}
 	l := b.library(x.Type)
-	if o.n == 0 || !l.PlansConvolutions() || x.Type != dy.Type {
+	if o.n == 0 || !l.PlansConvolutions() || x.Type != device.F32 || dy.Type != device.F32 {
 		return false
 	}
 	v := o.convolution(vendor.GradW, x.Type)
@@ -321,33 +317,6 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 		b.fallBack("ConvGradW", err)
 	}
 	return err == nil
-}
-
-// longestSum is the number of pixels up to which cuBLASLt computes gradients by w: it was measured at
-// 50,432 rows, where it takes a quarter of our kernel's time. Above, memory limits both.
-const longestSum = 1 << 16
-
-// gradWByProduct computes dw = acc·dw + dyᵀ·x with cuBLASLt, if that is the gradient. It reports
-// whether it did.
-func (b *Backend) gradWByProduct(o *conv, dw, dy, x device.Array, acc float32) bool {
-	rows, cols, inner := o.productW()
-	if !o.pointwise() || inner > longestSum && b.tuning[libraryAlways] == 0 {
-		return false
-	}
-	matrix := func(a device.Array, rows, cols int) device.Array {
-		a.N, a.Dims = 2, [4]int{rows, cols}
-		return a
-	}
-	dw = matrix(dw, rows, cols)
-	return b.multiplyByVendor(dw, matrix(dy, inner, rows), matrix(x, inner, cols),
-		device.Mul{TransA: true, Alpha: 1, Beta: acc, Add: dw}, matmul{
-			m: int64(rows), n: int64(cols), k: int64(inner), batch: 1, lda: int64(rows), ldb: int64(cols), ldc: int64(cols),
-		})
-}
-
-// pointwise reports whether each pixel of y depends on the same pixel of x alone.
-func (o *conv) pointwise() bool {
-	return o.r*o.s*o.strideH*o.strideW*o.groups == 1 && o.padH+o.padW == 0
 }
 
 // gradW computes dw. An error means that nothing was queued.
