@@ -12,7 +12,7 @@ import (
 )
 
 // Prediction is the time of a step on a card that need not be there, by the model of package nulldriver: hgld's own
-// kernels with their real launches, without NVIDIA's libraries, and a loader that is never late.
+// kernels with their real launches, NVIDIA's libraries if the run would use them, and a loader that is never late.
 type Prediction struct {
 	// Card is the name of the card.
 	Card string `json:"card"`
@@ -28,8 +28,9 @@ type Prediction struct {
 	// Group is nil for one card.
 	Group *PredictedGroup `json:"group,omitempty"`
 
-	// Launches is the number of kernels.
-	Launches int `json:"launches"`
+	// Launches is the number of kernels, and LibraryCalls that of those of NVIDIA's libraries.
+	Launches     int `json:"launches"`
+	LibraryCalls int `json:"library_calls"` // see Launches
 
 	// Operations are the calls by operation, longest first.
 	Operations []PredictedOp `json:"operations"`
@@ -65,13 +66,15 @@ func Predict(c train.Config, data train.Data, plan *train.Estimate, b *nulldrive
 		observed = grouped{observed, *group, &times}
 	}
 	c.Run.Settle(b)
+	before := 0
 	begin := func() {
 		clear(byName)
-		times, p.Launches = timeline{}, 0
+		times, p.Launches, before = timeline{}, 0, b.LibraryCalls()
 	}
 	if err := train.DryStep(c, data, observed, begin); err != nil {
 		return nil, err
 	}
+	p.LibraryCalls = b.LibraryCalls() - before
 	for _, o := range byName {
 		p.Operations = append(p.Operations, *o)
 		p.StepTime += o.Seconds
@@ -95,9 +98,12 @@ func (p *Prediction) Table(to io.Writer, vectors bool) error {
 		short = fmt.Sprintf("            its memory is %s too small\n", mebibytes(int64(p.Short)))
 	}
 	least, most := p.bounds()
-	_, err := fmt.Fprintf(to, "card        %s: %.3g ms a step, %.0f %s/s by a model of hgld's own kernels; "+
-		"expect %.0f to %.0f\n%s", p.Card, 1e3*p.StepTime, p.Images, unit, p.Images*p.StepTime/most,
-		p.Images*p.StepTime/least, short)
+	of := "hgld's own kernels"
+	if p.LibraryCalls > 0 {
+		of = "hgld's kernels and NVIDIA's libraries"
+	}
+	_, err := fmt.Fprintf(to, "card        %s: %.3g ms a step, %.0f %s/s by a model of %s; expect %.0f to %.0f\n%s",
+		p.Card, 1e3*p.StepTime, p.Images, unit, of, p.Images*p.StepTime/most, p.Images*p.StepTime/least, short)
 	if err == nil && p.Group != nil {
 		err = p.Group.write(to, p.StepTime)
 	}

@@ -46,7 +46,7 @@ var may = map[string][]string{
 	"train/device/cpu":         {"train/device", "train/device/reference"},
 	"train/device/cuda":        {"train/device", "train/device/cuda/vendor"},
 	"train/device/cuda/vendor": {"train/device"},
-	"train/device/nulldriver":  {"train/device", "train/device/cuda", "train/device/observe"},
+	"train/device/nulldriver":  {"train/device", "train/device/cuda", "train/device/cuda/vendor", "train/device/observe"},
 	"train/device/observe":     {"train/device"},
 	"train/device/bf16":        {"train/device"},
 	"train/grad":               {"train/device"},

@@ -19,7 +19,8 @@ type columns struct {
 }
 
 // columnsOf returns how a kernel sums the columns of arrays of rows and width. Other vectors that it
-// reads by column are in more. A block has the most lanes that leave few of them idle.
+// reads by column are in more. A block has the most lanes that leave few of them idle, and fewer, down to a row's 64
+// bytes, where there would be few blocks.
 func (c *call) columnsOf(rows, width int, a device.Array, more ...device.Array) columns {
 	wide, each := c.byRun(a, more...)
 	k := columns{spans: blocks(rows, span)}
@@ -29,6 +30,9 @@ func (c *call) columnsOf(rows, width int, a device.Array, more ...device.Array) 
 	}
 	runs := width / each
 	for k.lanes = 32; k.lanes > 1 && 8*blocks(runs, k.lanes)*k.lanes > 9*runs; {
+		k.lanes /= 2
+	}
+	for k.lanes > 4 && k.spans*blocks(runs, k.lanes) < wantedBlocks {
 		k.lanes /= 2
 	}
 	k.grid = k.spans * blocks(runs, k.lanes)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hgld/train/device"
+	"hgld/train/device/cuda/vendor"
 )
 
 // PoisonScratch fills the scratch memory of operations with NaN.
@@ -118,7 +119,9 @@ func (b *Backend) HasLibraries() (products, convolutions bool) {
 }
 
 // ConvolutionPlans describes what cuDNN has planned.
-func (b *Backend) ConvolutionPlans() string { return b.vendor.libraries.PlansText() }
+func (b *Backend) ConvolutionPlans() string {
+	return b.vendor.libraries.(*vendor.Libraries).PlansText()
+}
 
 // ForgetTold makes Say hear every reason once more.
 func (b *Backend) ForgetTold() { clear(b.vendor.told) }

@@ -37,7 +37,8 @@ func TestConformanceInOtherOrders(t *testing.T) {
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 	libs, preload := emu.BuildASan(t, goldens.Root()+"/train/device/cuda")
 	conformsWith(t, libs, "^TestConformance$/^(F32|Rank)$|^TestConformance$/^BF16$/^Attention$",
-		[]string{"TestConformance/F32/Conv", "TestConformance/BF16/Attention"}, "LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
+		[]string{"TestConformance/F32/Conv", "TestConformance/BF16/Attention"},
+		"LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 }
 
 // A card runs the PTX, while the emulator usually compiles the source. Kernels translated from the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"hgld/train/device"
@@ -17,10 +18,31 @@ const VendorVariable = "HGLD_CUDA_VENDOR"
 
 // vendors is what a Backend uses of NVIDIA's libraries.
 type vendors struct {
-	types     []device.DType    // what they compute
-	opened    bool              // libraries was looked for
-	libraries *vendor.Libraries // nil: none
-	told      map[string]bool   // what Say was given
+	types     []device.DType  // what they compute
+	opened    bool            // libraries was looked for
+	libraries Libraries       // nil: none
+	told      map[string]bool // what Say was given
+}
+
+// Libraries compute products and convolutions in place of the kernels of this package, as NVIDIA's do:
+// see the methods of [vendor.Libraries].
+type Libraries interface {
+	// PlansProducts and PlansConvolutions report what can be computed at all.
+	PlansProducts() bool
+	PlansConvolutions() bool // see PlansProducts
+
+	// ProductWorkspace and ConvolutionWorkspace return the bytes of memory that the work needs, or an error if it
+	// must be computed otherwise.
+	ProductWorkspace(vendor.Product) (int, error)
+	ConvolutionWorkspace(vendor.Convolution) (int, error) // see ProductWorkspace
+
+	// Multiply and Convolve queue the work. With an error nothing may have been queued: it must be computed
+	// otherwise then.
+	Multiply(p vendor.Product, f vendor.Factors, workspace uint64) (queued bool, err error)
+	Convolve(c vendor.Convolution, a vendor.Images, workspace uint64) (queued bool, err error) // see Multiply
+
+	// Close ends the use. Queued work must be done.
+	Close() error
 }
 
 // vendorTypes reads VendorVariable.
@@ -37,9 +59,8 @@ func vendorTypes() ([]device.DType, error) {
 	}
 }
 
-// WithoutLibraries makes the kernels of this package compute everything, whatever VendorVariable says:
-// with a driver that computes nothing the libraries have no card.
-func (b *Backend) WithoutLibraries() { b.vendor.types = nil }
+// WithLibraries makes l compute what VendorVariable says, in place of NVIDIA's libraries.
+func (b *Backend) WithLibraries(l Libraries) { b.vendor.opened, b.vendor.libraries = true, l }
 
 // ProbeVendor reports NVIDIA's libraries for the driver of a Report, without a card.
 func ProbeVendor(driver int) []vendor.Found { return vendor.Probe(vendorPaths, driver) }
@@ -54,14 +75,12 @@ func vendorPaths(name string) []string {
 	return paths
 }
 
-// library returns NVIDIA's libraries if they compute in a type. They are opened on first use.
-func (b *Backend) library(t device.DType) *vendor.Libraries {
-	use := false
-	for _, have := range b.vendor.types {
-		use = use || have == t
-	}
-	if !use {
-		return nil
+// library returns NVIDIA's libraries if they compute in a type, otherwise some that compute nothing. They are opened
+// on first use.
+func (b *Backend) library(t device.DType) Libraries {
+	none := (*vendor.Libraries)(nil)
+	if !slices.Contains(b.vendor.types, t) {
+		return none
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,6 +96,9 @@ func (b *Backend) library(t device.DType) *vendor.Libraries {
 			}
 		}
 		b.vendor.libraries = libraries
+	}
+	if b.vendor.libraries == nil {
+		return none
 	}
 	return b.vendor.libraries
 }
@@ -206,7 +228,7 @@ func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.C
 
 // vendorConvolves returns NVIDIA's libraries if they compute a convolution of these arrays,
 // otherwise nil.
-func (b *Backend) vendorConvolves(v vendor.Convolution, x, w, y device.Array) *vendor.Libraries {
+func (b *Backend) vendorConvolves(v vendor.Convolution, x, w, y device.Array) Libraries {
 	l := b.library(x.Type)
 	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() {
 		return nil
@@ -240,7 +262,7 @@ func (b *Backend) fewChannels(o *conv, t device.DType) bool {
 }
 
 // convolve queues a convolution or its gradient by x. An error means that nothing was queued.
-func (b *Backend) convolve(op string, l *vendor.Libraries, v vendor.Convolution,
+func (b *Backend) convolve(op string, l Libraries, v vendor.Convolution,
 	images func(*call) vendor.Images) error {
 	v.Plan = b.tuning[cudnnPlan]
 	v = v.Aligned(images(b.op(op)))
@@ -320,7 +342,7 @@ func (b *Backend) gradWByVendor(o *conv, dw, dy, x device.Array, acc float32) bo
 }
 
 // gradW computes dw. An error means that nothing was queued.
-func (b *Backend) gradW(l *vendor.Libraries, v vendor.Convolution, dw, dy, x device.Array, acc float32) error {
+func (b *Backend) gradW(l Libraries, v vendor.Convolution, dw, dy, x device.Array, acc float32) error {
 	const op = "ConvGradW"
 	direct, n := acc == 0, dw.Len()
 	images := func() vendor.Images {

@@ -12,16 +12,19 @@ type Device struct {
 	card   Card
 }
 
-// Open returns a device that computes with hgld's own kernels.
+// Open returns a device. What NVIDIA's libraries would compute says [cuda.VendorVariable].
 func Open(card Card) (*Device, error) {
 	d := New(card)
 	b, err := cuda.OpenWith(d, 0)
 	if err != nil {
 		return nil, err
 	}
-	b.WithoutLibraries()
+	b.WithLibraries(d.Libraries())
 	return &Device{b, d, card}, nil
 }
+
+// LibraryCalls counts what NVIDIA's libraries would have computed.
+func (d *Device) LibraryCalls() int { return d.driver.calls }
 
 // Card describes the card of the model.
 func (d *Device) Card() Card { return d.card }

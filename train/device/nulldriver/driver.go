@@ -18,6 +18,7 @@ type Driver struct {
 	Launches []Launch
 
 	card  Card
+	calls int // of NVIDIA's libraries
 	next  uintptr
 	addr  cuda.Address
 	names map[cuda.Function]string
@@ -30,6 +31,7 @@ type Launch struct {
 	Blocks  int     // of its grid; 0 for a copy
 	Product Product // of a kernel for tensor cores; its Tile is 0 for others
 	Parts   int     // the sums that a block of join_f32 adds up for each of its results; 0 for others
+	Work    Work    // of a call of NVIDIA's libraries, cublaslt or cudnn
 }
 
 // New returns a driver with one card.

@@ -96,11 +96,16 @@ func productOf(kernel string, argument unsafe.Pointer) Product {
 	return (*images)(argument).product(strings.TrimPrefix(name, "conv_"), tile)
 }
 
+// imageText describes a convolution: "56² 64 to 256, 1×1/1".
+func imageText(side, from, to, r, s, stride int) string {
+	return fmt.Sprintf("%d² %d to %d, %d×%d/%d", side, from, to, r, s, stride)
+}
+
 // product describes a convolution, or a gradient of one, as a product.
 func (o *images) product(kind string, tile int) Product {
 	p := Product{
 		Kind: kind, Tile: tile, Rows: int(o.to.rows), Cols: int(o.to.cols), Batch: int(o.groups), Splits: 1,
-		Image:  fmt.Sprintf("%d² %d to %d, %d×%d/%d", o.h, o.c, o.k, o.r, o.s, o.strideH),
+		Image:  imageText(int(o.h), int(o.c), int(o.k), int(o.r), int(o.s), int(o.strideH)),
 		Stride: int(o.strideH), Each: int(min(o.unitA, o.unitB)), Adds: o.to.residual != 0,
 		Masks: o.mask != 0, Sums: o.parts != 0, Along: o.x != 0,
 	}
