@@ -19,6 +19,7 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/settings"
+	"hgld/train"
 	"hgld/train/history"
 )
 
@@ -99,7 +100,7 @@ func (p *Plan) Open(prints map[string]string) error {
 		return err
 	}
 	if was != nil {
-		if err := now.follow(was, path); err != nil {
+		if err := p.follow(&now, was, path); err != nil {
 			return err
 		}
 	}
@@ -140,8 +141,9 @@ func readRecord(path string) (*record, error) {
 	return r, nil
 }
 
-// follow checks a record against the one before it, and keeps what only that one has.
-func (r *record) follow(was *record, path string) error {
+// follow checks the record of a plan against the one before it, and keeps what only that one has. Another version
+// of hgld has other settings, and so other hashes: then the files of the runs decide.
+func (p *Plan) follow(r, was *record, path string) error {
 	if was.Study != r.Study {
 		return &OtherError{path, fmt.Sprintf("the folder holds the study %.80q, not %.80q", was.Study, r.Study)}
 	}
@@ -150,11 +152,23 @@ func (r *record) follow(was *record, path string) error {
 		if _, err := os.Stat(dir); atomicfile.IsMissing(err) {
 			continue // it was only planned
 		}
-		if sum, both := r.Runs[name]; both && sum != was.Runs[name] {
-			return &OtherError{path, fmt.Sprintf("the run %s was planned with other settings%s", name,
-				scaleChange(was.Scale, r.Scale))}
+		sum, both := r.Runs[name]
+		if !both {
+			r.Runs[name] = was.Runs[name]
+			continue
 		}
-		r.Runs[name] = was.Runs[name]
+		if sum == was.Runs[name] {
+			continue
+		}
+		at := slices.IndexFunc(p.Runs, func(run *Run) bool { return run.Name == name })
+		change, err := p.Runs[at].change()
+		if err != nil {
+			return err
+		}
+		if change != "" {
+			return &OtherError{path, fmt.Sprintf("the run %s was planned with other settings: %s", name,
+				cmp.Or(scaleChange(was.Scale, r.Scale), change))}
+		}
 	}
 	for _, input := range slices.Sorted(maps.Keys(was.Inputs)) {
 		if print, both := r.Inputs[input]; both && print != was.Inputs[input] {
@@ -171,7 +185,7 @@ func scaleChange(was, now Scale) string {
 	if slices.Equal(a, b) {
 		return ""
 	}
-	return fmt.Sprintf(": its scale was %s, and now it is %s", phrases(a), phrases(b))
+	return fmt.Sprintf("its scale was %s, and now it is %s", phrases(a), phrases(b))
 }
 
 // phrases joins the changes of a scale.
@@ -212,10 +226,57 @@ func absolutes() (func(path string) string, error) {
 // writes them.
 func fingerprint(r *Run, within func(path string) string) (string, error) {
 	own := withPaths(r.Settings, within)
-	own.Out, own.Run = "", history.DefaultSettings().Run
-	own.Run.Metrics, own.Run.Watch, own.Run.Best = r.Settings.Run.Metrics, r.Settings.Run.Watch, r.Settings.Run.Best
+	own.Out, own.Run = "", measured(r.Settings)
 	text, err := yaml.Marshal(own)
 	return filehash.Text(text), err
+}
+
+// measured returns the settings of run that decide what a result holds; the others have their defaults.
+func measured(s *history.Settings) train.Upkeep {
+	own := history.DefaultSettings().Run
+	own.Metrics, own.Watch, own.Best = s.Run.Metrics, s.Run.Watch, s.Run.Best
+	if s.Run.ReportBest {
+		own.ReportBest, own.Evaluate = true, s.Run.Evaluate
+	}
+	return own
+}
+
+// change says how the settings in the directory of a run differ from those that are planned; "" if they do not,
+// or if it has none yet. Settings that the directory lacks have their defaults.
+func (r *Run) change() (string, error) {
+	path := filepath.Join(r.Settings.Out, history.SettingsFile)
+	was, err := history.ReadSettings(r.Settings.Out)
+	if err != nil || was == nil {
+		return "", err
+	}
+	text, err := regular.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return "", &history.SettingsError{Path: path, Err: err}
+	}
+	known := history.DefaultSettings()
+	if _, err := section(&known).File(path, doc.Content[0]); err != nil {
+		return fmt.Sprintf("%v; use the hgld that began it, or a newer one", err), nil
+	}
+	changes, err := differences(r.Settings, was)
+	if err != nil {
+		return "", err
+	}
+	a, b := measured(r.Settings), measured(was)
+	run := settings.Fields(&b)
+	for i, f := range settings.Fields(&a) {
+		if now, before := settings.Text(f.Value), settings.Text(run[i].Value); now != before {
+			changes = append(changes, history.Change{Key: "run." + f.Key(), From: now, To: before})
+		}
+	}
+	if len(changes) == 0 {
+		return "", nil
+	}
+	c := changes[0]
+	return fmt.Sprintf("%s was %s, and now it is %s", c.Key, c.To, c.From), nil
 }
 
 // withPaths returns a copy of settings whose paths are changed.
