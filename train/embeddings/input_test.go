@@ -215,6 +215,10 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	twice, _, err := (&Rows{IDs: []string{"x", "y"}}).Match([]string{"y", "x", "y"})
+	if want := `vectors 0 and 2 have the same id, "y"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, error %v, want %q", twice, err, want)
+	}
 }
 
 func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
