@@ -154,6 +154,9 @@ func studyPlanCommand() *cli.Command {
 				return err
 			}
 			p, err := studyPlan(c, j, scale)
+			if err == nil {
+				err = p.Check()
+			}
 			if err != nil {
 				return err
 			}

@@ -76,11 +76,37 @@ func (e *InputError) Error() string {
 // added. An [OtherError] says that a run was planned with other settings, an [InputError] that an input
 // changed, and a [FormatError] that the record is damaged.
 func (p *Plan) Open(prints map[string]string) error {
-	now := record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
+	now, err := p.record(prints)
+	if err != nil {
+		return err
+	}
+	text, err := seal.MarshalJSON(now)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(p.Dir, File)
+	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := atomicfile.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, text)
+}
+
+// Check returns the error that [Plan.Open] would return for the settings of the runs, and writes nothing.
+func (p *Plan) Check() error {
+	_, err := p.record(nil)
+	return err
+}
+
+// record returns the record of a plan, after that in its folder.
+func (p *Plan) record(prints map[string]string) (*record, error) {
+	now := &record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
 		Inputs: map[string]string{}, Runs: map[string]string{}}
 	within, err := p.within()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for path, print := range prints {
 		if print != "" {
@@ -90,31 +116,16 @@ func (p *Plan) Open(prints map[string]string) error {
 	for _, r := range p.Runs {
 		sum, err := fingerprint(r, within)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		now.Runs[r.Name] = sum
 	}
 	path := filepath.Join(p.Dir, File)
 	was, err := readRecord(path)
-	if err != nil {
-		return err
+	if err == nil && was != nil {
+		err = p.follow(now, was, path)
 	}
-	if was != nil {
-		if err := p.follow(&now, was, path); err != nil {
-			return err
-		}
-	}
-	text, err := seal.MarshalJSON(now)
-	if err != nil {
-		return err
-	}
-	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
-		return nil
-	}
-	if err := atomicfile.MkdirAll(p.Dir, 0o755); err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(path, text)
+	return now, err
 }
 
 // readRecord reads a record, nil if there is none.
