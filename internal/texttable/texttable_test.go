@@ -16,8 +16,8 @@ func TestTableIsWrittenInEveryFormat(t *testing.T) {
 			"P                        –\n" +
 			"* first\nsecond\n",
 		"markdown": "a & b\n\n| % | x_1 |\n|---|---:|\n| AP\\|R | 1.00 ±0.5 |\n| P | – |\n\n\\* first; second\n",
-		"latex": "% a & b\n\\begin{tabular}{lr}\n\\toprule\n\\% & x\\_1 \\\\\n\\midrule\nAP\\textbar{}R & 1.00 $\\pm$0.5 \\\\\n" +
-			"P & -- \\\\\n\\bottomrule\n\\end{tabular}\n% * first\n% second\n",
+		"latex": "% a & b\n\\begin{tabular}{lr}\n\\toprule\n\\% & x\\_1 \\\\\n\\midrule\n" +
+			"AP\\textbar{}R & 1.00 $\\pm$0.5 \\\\\nP & -- \\\\\n\\bottomrule\n\\end{tabular}\n% * first\n% second\n",
 		"csv": "%,x_1\nAP|R,1.00 ±0.5\nP,–\n",
 	} {
 		var b strings.Builder
