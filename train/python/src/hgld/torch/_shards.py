@@ -16,6 +16,7 @@ from hgld import _library
 from hgld._library import HgldError, check, library, take
 from hgld.torch import _distributed
 from hgld.torch._host import labels_of, narrow
+from hgld.torch._images import decoded
 
 
 class _Folder:
@@ -42,7 +43,8 @@ class Shards(Dataset[tuple[Any, Tensor]]):
     Args:
         folder: with MANIFEST.json.
         split: such as "train", or several.
-        transform: of a PIL image, RGB and upright; None: the item has the PIL image. Needs the package pillow.
+        transform: of a PIL image, RGB, upright and on white; None: the item has the PIL image. Needs the package
+            pillow.
         hold_out: share of the finest classes that are held out, as ``hgld train run --hold-out`` does.
         held_out: whether this is the held-out part.
         hold_out_seed: chooses the classes.
@@ -119,10 +121,10 @@ class Shards(Dataset[tuple[Any, Tensor]]):
         return take(opened.lib, text)
 
     def __getitem__(self, index: int) -> tuple[Any, Tensor]:
-        from PIL import Image, ImageOps
+        from PIL import Image
 
         with Image.open(io.BytesIO(self.file(index))) as file:
-            image = ImageOps.exif_transpose(file).convert("RGB")
+            image = decoded(file)
         return image if self.transform is None else self.transform(image), self.labels[self._index(index)]
 
     def __getstate__(self) -> dict[str, Any]:
