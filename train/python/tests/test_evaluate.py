@@ -193,6 +193,8 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "self_rows: 4294967296 to": lambda: hgld.evaluate(
             x, y, gallery=x, gallery_labels=y, self_rows=np.arange(36) + 2**32
         ),
+        "threads is -1, want at least 0": lambda: hgld.evaluate(x, y, threads=-1),
+        "seed is 1.5, want a whole number": lambda: hgld.evaluate(x, y, seed=1.5),  # type: ignore[arg-type]
         "ignore: float64": lambda: hgld.evaluate(x, y, ignore=np.arange(36) / 40),
         "ignore: -2 to": lambda: hgld.evaluate(x, y, ignore=np.arange(36) - 2),
         "gallery_ignore: <U1": lambda: hgld.evaluate(x, y, gallery=x, gallery_labels=y, gallery_ignore=["a"] * 36),

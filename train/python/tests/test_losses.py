@@ -352,6 +352,8 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "num_classes is 9.0": lambda: ht.ArcFace(9.0, 12),
         "embedding_size is 0, want at least 1": lambda: ht.ArcFace(9, 0),
         "embedding_size is 12.0": lambda: ht.ArcFace(9, 12.0),
+        "num_classes is 0, want at least 1": lambda: ht.HAPPIER([9, 0], 12),
+        "has a number that is not finite": lambda: ht.SmoothAP(tau=float("nan")),
         "threads is -1": lambda: ht.SmoothAP(threads=-1),
         "seed is 1.5": lambda: ht.ArcFace(9, 12, seed=1.5),
         "of the type object": lambda: ht.SmoothAP(tau=object()),

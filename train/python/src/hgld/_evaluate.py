@@ -180,7 +180,7 @@ def evaluate(
         if len(others) != len(classes):
             raise HgldError(f"labels have {len(classes)} levels and gallery_labels {len(others)}, want the same")
     if levels is not None:
-        names = [levels] if isinstance(levels, str) else list(levels)
+        names = [levels] if isinstance(levels, str) else [str(name) for name in levels]
     if len(names) != len(classes):
         raise HgldError(f"there are {len(names)} names of levels for {len(classes)} levels")
     numbered, numbered_others = _number(classes, others)
@@ -196,12 +196,12 @@ def evaluate(
         "mean": mean,
         "intervals": intervals,
         "resample": resample,
-        "seed": seed,
-        "gap": gap,
+        "seed": _library.whole(seed, "seed", 0),
+        "gap": _library.whole(gap, "gap", 0),
         "unit": normalize,
         "independent": independent,
         "levels": names,
-        "threads": threads,
+        "threads": _library.whole(threads, "threads", 0),
         "per_query": per_query,
     }
     if metrics is not None:

@@ -191,7 +191,12 @@ def text_of(spec: dict[str, Any]) -> bytes:
             return value.tolist()
         raise HgldError(f"{value!r} is of the type {type(value).__name__}, want a number, a text, a list or a dict")
 
-    return json.dumps(spec, default=plain).encode()
+    try:
+        return json.dumps(spec, default=plain, allow_nan=False).encode()
+    except ValueError as err:
+        if isinstance(err, HgldError):
+            raise
+        raise HgldError(f"{spec} has a number that is not finite") from None
 
 
 def whole(value: Any, name: str, least: int | None = None) -> int:

@@ -313,7 +313,7 @@ def _classes(numbers: Any) -> list[int]:
     if numbers is None:
         return []
     numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
-    return [whole(n, "num_classes") for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
+    return [whole(n, "num_classes", 1) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
 
 
 def _type_of(state: Mapping[str, Any]) -> torch.dtype:
