@@ -40,7 +40,7 @@ const figureExamples = "  hgld figure steps --loss smooth-ap --loss sup-ap --out
 	"  hgld figure examples --data photos --out examples.png\n" +
 	"  hgld figure bounds --positives 3 --negatives 60 --violations 0.1 --out bounds.svg\n" +
 	"  hgld figure toy --out toy.svg\n" +
-	"\nEach writes a picture, .svg or .png, and its points as .csv beside it."
+	"\nEach writes a picture, .svg, .png or .pdf, and its points as .csv beside it."
 
 func figureCommand() *cli.Command {
 	return group("figure", "draw the papers' figures that need no training", figureExamples, figureStepsCommand(),
@@ -51,7 +51,7 @@ func figureCommand() *cli.Command {
 
 // figureOut names the picture.
 func figureOut(name string) []cli.Flag {
-	return []cli.Flag{&cli.StringFlag{Name: "out", Value: name + ".svg", Usage: "`FILE` to write, .svg or .png"}, replaceFlag()}
+	return []cli.Flag{&cli.StringFlag{Name: "out", Value: name + ".svg", Usage: "`FILE` to write, .svg, .png or .pdf"}, replaceFlag()}
 }
 
 // vectorFlags name vectors and labels.

@@ -41,7 +41,7 @@ func TestFiguresOfVectors(t *testing.T) {
 		"region --sizes x":               `--sizes has "x"`,
 		"region --sizes 8 --per-class 3": "a batch of 8 cannot hold 3 items",
 		"region --sizes 8 --tau 0":       "tau is 0",
-		"gap --sizes 8 --out x.txt":      "want a file ending in .svg or .png",
+		"gap --sizes 8 --out x.txt":      "want a file ending in .svg, .png or .pdf",
 	} {
 		line := "figure " + args + " --embeddings e.npy --labels l.csv --replace"
 		code, _, errs := run(t, strings.Fields(line)...)

@@ -233,7 +233,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "restore the file; or delete it, and hgld study run writes it again and keeps the runs"
 	}),
 	kind(exitUsage, func(*study.OtherError) string {
-		return "name another folder for this study: hgld study run --out DIR"
+		return "repeat the flags that it began with, or name another folder for this study: hgld study run --out DIR"
 	}),
 	kind(exitIntegrity, func(*study.InputError) string {
 		return "restore it, or begin the study again in another folder: hgld study run --out DIR"

@@ -14,6 +14,7 @@ import (
 	"hgld/internal/seal"
 	"hgld/labels"
 	"hgld/shards"
+	"hgld/train/figure"
 	"hgld/train/history"
 	"hgld/train/index"
 	"hgld/train/report"
@@ -61,7 +62,7 @@ func outputKinds() map[string]pipeline.Kind {
 		"a list of unlabelled ones": {Ours: begins(`split,landmark_id,category,tag,reason,detail`)},
 		kindResult:                  {Ours: begins(`\{\s*"hgld_eval"`)},
 		kindPage:                    {Ours: holds(`<meta name="generator" content="hgld">`)},
-		kindPlot:                    {Ours: holds(`<!-- hgld -->|tEXtSoftware\x00hgld`)},
+		kindPlot:                    {Ours: holds(`<!-- hgld -->|tEXtSoftware\x00hgld|/Creator \(hgld\)`)},
 		kindPoints:                  {Ours: besidePlot},
 		kindExport:                  {Ours: holds(`hgld_export|hgld\.input`)},
 		kindIndex:                   {Ours: index.Owns, Files: indexOutputs},
@@ -150,8 +151,8 @@ func holds(expression string) func(string) (bool, error) {
 
 // besidePlot recognises the points of a plot by the picture beside them.
 func besidePlot(path string) (bool, error) {
-	for _, extension := range []string{".svg", ".png"} {
-		ours, err := outputKinds()[kindPlot].Ours(strings.TrimSuffix(path, filepath.Ext(path)) + extension)
+	for _, extension := range figure.Formats {
+		ours, err := outputKinds()[kindPlot].Ours(strings.TrimSuffix(path, filepath.Ext(path)) + "." + extension)
 		if err != nil || ours {
 			return ours, err
 		}

@@ -44,7 +44,7 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
 			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors, also with the proxies"},
-			&cli.StringFlag{Name: "per-query", Usage: "write the loss and AP of each query to `FILE`: .csv, or .svg or .png to " +
+			&cli.StringFlag{Name: "per-query", Usage: "write the loss and AP of each query to `FILE`: .csv, or .svg, .png or .pdf to " +
 				"draw one by the other"},
 			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},

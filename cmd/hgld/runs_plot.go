@@ -24,7 +24,7 @@ func runsPlotCommand() *cli.Command {
 			"  hgld runs plot --what H-AP --out h-ap.png runs/*       evaluations during training\n" +
 			"  hgld runs plot --what img/s --smooth 1 --out speed.svg runs/happier",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg or .png; the points go beside it as .csv"},
+			&cli.StringFlag{Name: "out", Value: "runs.svg", Usage: "`FILE` to write, .svg, .png or .pdf; the points go beside it as .csv"},
 			&cli.StringFlag{Name: "what", Value: "loss",
 				Usage: "loss, loss/TERM, lr, head_lr, proxy_lr, grad_norm, region, img/s, or a `METRIC`: R@1_level0, H-AP"},
 			&cli.IntFlag{Name: "smooth", Usage: "average over `N` steps (default: a fiftieth of all steps; 1: no smoothing)"},
@@ -38,8 +38,8 @@ func runsPlotCommand() *cli.Command {
 				return withHint(usagef("runs plot needs at least one run directory; got none"), "hgld runs list lists them")
 			}
 			format := strings.TrimPrefix(filepath.Ext(c.String("out")), ".")
-			if format != "svg" && format != "png" {
-				return usagef("--out is %s; want a file ending in .svg or .png", c.String("out"))
+			if err := report.CheckFile(c.String("out")); err != nil {
+				return usagef("--out: %w", err)
 			}
 			if c.Int("smooth") < 0 {
 				return usagef("--smooth is %d; want a number of steps, or 0 for a fiftieth of all steps", c.Int("smooth"))

@@ -154,6 +154,9 @@ func studyPlanCommand() *cli.Command {
 				return err
 			}
 			p, err := studyPlan(c, j, scale)
+			if err == nil {
+				err = p.Check()
+			}
 			if err != nil {
 				return err
 			}
@@ -213,7 +216,7 @@ func studyReportCommand() *cli.Command {
 	return &cli.Command{Name: "report", Usage: "write the report of the finished runs, and print its tables",
 		ArgsUsage: "NAME",
 		Description: "  hgld study report alpha                 studies/alpha/report.html, .md and .tex, results.csv,\n" +
-			"                                          differences.csv, figure-1.svg, .png and .csv\n" +
+			"                                          differences.csv, figure-1.svg, .png, .pdf and .csv\n" +
 			"  hgld study report --format latex alpha  print the tables for a paper",
 		Flags: append(commonFlags(), studyOutFlag(),
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of what is printed: text, markdown, latex or csv"}),

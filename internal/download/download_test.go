@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/testfile"
 )
 
 // server serves one file and can misbehave.
@@ -48,28 +49,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	if s.noRange {
 		r.Header.Del("Range")
 	}
-	if s.tag != "" {
-		w.Header().Set("ETag", s.tag)
-	}
-	if s.cutAfter > 0 {
-		w = &cut{w, s.cutAfter}
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(s.content))
-}
-
-// cut truncates an answer in the middle.
-type cut struct {
-	http.ResponseWriter
-	left int
-}
-
-func (c *cut) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
-	if c.left -= n; c.left == 0 {
-		c.ResponseWriter.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
+	testfile.Serve(w, r, s.content, s.tag, s.cutAfter)
 }
 
 func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }

@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,8 +134,11 @@ func (p *Plot) Draw() (*Drawing, error) {
 		return nil, ErrEmpty
 	}
 	for _, a := range []*plot.Axis{&drawing.X, &drawing.Y} {
-		if _, linear := a.Scale.(plot.LinearScale); !linear && a.Min == a.Max { // else the plot would begin below 0
+		if _, linear := a.Scale.(plot.LinearScale); a.Min == a.Max && !linear { // else the plot would begin below 0
 			a.Min, a.Max = a.Min/2, a.Max*2
+		} else if a.Min == a.Max && a.Min != 0 { // else it would reach 1 beyond: a precision of 2
+			at, room := a.Min, math.Abs(a.Min)/10
+			a.Min, a.Max = at-room, at+room
 		}
 	}
 	if legend == &drawing.Legend {
@@ -337,7 +341,18 @@ func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
 	return list
 }
 
-// Write writes the plot as "svg" or "png" on a white background.
+// Formats are the formats of pictures.
+var Formats = []string{"svg", "png", "pdf"}
+
+// CheckFile returns an error unless a picture can be written to path: its ending must be one of Formats.
+func CheckFile(path string) error {
+	if !slices.Contains(Formats, strings.TrimPrefix(filepath.Ext(path), ".")) {
+		return fmt.Errorf("%s: want a file ending in .svg, .png or .pdf", path)
+	}
+	return nil
+}
+
+// Write writes the plot in one of Formats, on a white background.
 func (d *Drawing) Write(w io.Writer, format string) error {
 	picture, err := d.render(format, true)
 	if err != nil {
@@ -396,7 +411,7 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 }
 
 // marked adds the name of the program to a picture: a comment before an SVG, and the text Software
-// to a PNG.
+// to a PNG. A PDF has it as its creator.
 func marked(picture []byte, format string) []byte {
 	at, mark := bytes.Index(picture, []byte("<svg")), []byte("<!-- hgld -->\n")
 	if format == "png" {

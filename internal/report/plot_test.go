@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -104,5 +105,14 @@ func TestPageHasOnlyTheGivenParts(t *testing.T) {
 	}
 	if text := out.String(); !strings.Contains(text, "Figures") || strings.Contains(text, "<h2>Training</h2>") {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestConstantCurveHasAnAxisAroundIt(t *testing.T) {
+	for v, want := range map[float64][2]float64{1: {0.9, 1.1}, -20: {-22, -18}, 0: {0, 0}} {
+		d, err := (&Plot{Curves: []Curve{{Points: []Point{{X: 1, Y: v}, {X: 2, Y: v}}}}}).Draw()
+		if err != nil || math.Abs(d.plot.Y.Min-want[0])+math.Abs(d.plot.Y.Max-want[1]) > 1e-12 {
+			t.Errorf("%v: %v, the axis of %v is from %v to %v", want, err, v, d.plot.Y.Min, d.plot.Y.Max)
+		}
 	}
 }

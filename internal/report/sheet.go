@@ -57,7 +57,7 @@ const (
 	sheetCaption = 3 * vg.Millimeter   // height of a caption
 )
 
-// Write writes the sheet as "svg" or "png" on a white background.
+// Write writes the sheet in one of Formats, on a white background.
 func (s *Sheet) Write(w io.Writer, format string) error {
 	side, columns, height := vg.Length(s.Side)*vg.Millimeter, 0, sheetGap
 	for i := range s.Rows {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -149,8 +150,14 @@ func (c Table) markdown() string {
 // latexText escapes the characters that have a meaning in LaTeX.
 var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
-	"<", "$<$", "*", `$^*$`, "α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "ε", `$\varepsilon$`,
+	"<", "$<$", ">", "$>$", "|", `\textbar{}`, "≤", `$\le$`, "≥", `$\ge$`, "→", `$\to$`, "∞",
+	`$\infty$`, "×", `$\times$`,
+	"*", `$^*$`, "Δ", `$\Delta$`, "η", `$\eta$`, "θ", `$\theta$`, "κ", `$\kappa$`, "μ", `$\mu$`,
+	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "ε", `$\varepsilon$`,
 	"λ", `$\lambda$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "Σ", `$\Sigma$`, "τ", `$\tau$`)
+
+// negative finds the hyphen of a negative number, which LaTeX would set as a hyphen.
+var negative = regexp.MustCompile(`(^|[ \[(])-(\.?[0-9])`)
 
 // latex returns a tabular with the rules of the package booktabs.
 func (c Table) latex() string {
@@ -164,7 +171,7 @@ func (c Table) latex() string {
 			case strings.HasPrefix(cell, "["): // after \\ it would begin an argument
 				b.WriteString("{}")
 			}
-			b.WriteString(latexText.Replace(cell))
+			b.WriteString(latexText.Replace(negative.ReplaceAllString(cell, "$1−$2")))
 		}
 		b.WriteString(" \\\\\n")
 		if i == 0 {

@@ -16,8 +16,8 @@ func TestTableIsWrittenInEveryFormat(t *testing.T) {
 			"P                        –\n" +
 			"* first\nsecond\n",
 		"markdown": "a & b\n\n| % | x_1 |\n|---|---:|\n| AP\\|R | 1.00 ±0.5 |\n| P | – |\n\n\\* first; second\n",
-		"latex": "% a & b\n\\begin{tabular}{lr}\n\\toprule\n\\% & x\\_1 \\\\\n\\midrule\nAP|R & 1.00 $\\pm$0.5 \\\\\n" +
-			"P & -- \\\\\n\\bottomrule\n\\end{tabular}\n% * first\n% second\n",
+		"latex": "% a & b\n\\begin{tabular}{lr}\n\\toprule\n\\% & x\\_1 \\\\\n\\midrule\n" +
+			"AP\\textbar{}R & 1.00 $\\pm$0.5 \\\\\nP & -- \\\\\n\\bottomrule\n\\end{tabular}\n% * first\n% second\n",
 		"csv": "%,x_1\nAP|R,1.00 ±0.5\nP,–\n",
 	} {
 		var b strings.Builder
@@ -32,6 +32,13 @@ func TestTableIsWrittenInEveryFormat(t *testing.T) {
 	var b strings.Builder
 	if err := (Table{Head: []string{"λ"}, Rows: [][]string{{"[1, 2]"}}}).Write(&b, "latex"); err != nil ||
 		!strings.Contains(b.String(), "\n$\\lambda$ \\\\\n\\midrule\n{}[1, 2] \\\\\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	// Its fonts have other signs in the places of < > |, and a hyphen is no minus.
+	b.Reset()
+	row := []string{"lr=1.0e-3 → >", "-0.5", "-1.2 to +3", "[-1.2, -.3]", "2019-2020"}
+	if err := (Table{Head: make([]string, 5), Rows: [][]string{row}}).Write(&b, "latex"); err != nil || !strings.Contains(
+		b.String(), `lr=1.0e-3 $\to$ $>$ & $-$0.5 & $-$1.2 to +3 & [$-$1.2, $-$.3] & 2019-2020`) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	if err := CheckFormat("tex"); err == nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hgld/internal/download"
+	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -77,26 +78,7 @@ func (s *gldv2Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.wrong[name]--
 		data = data[:len(data)/2] + "?" + data[len(data)/2+1:]
 	}
-	w.Header().Set("ETag", `"one"`)
-	if s.cut > 0 {
-		w = &cutAnswer{w, s.cut}
-	}
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(data))
-}
-
-// cutAnswer breaks an answer off.
-type cutAnswer struct {
-	http.ResponseWriter
-	left int
-}
-
-func (c *cutAnswer) Write(p []byte) (int, error) {
-	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
-	if c.left -= n; c.left == 0 {
-		c.ResponseWriter.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, err
+	testfile.Serve(w, r, []byte(data), `"one"`, s.cut)
 }
 
 func (s *gldv2Server) fetch(dir string) Fetch {

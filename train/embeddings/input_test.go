@@ -215,6 +215,10 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	twice, _, err := (&Rows{IDs: []string{"x", "y"}}).Match([]string{"y", "x", "y"})
+	if want := `vectors 0 and 2 have the same id, "y"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, error %v, want %q", twice, err, want)
+	}
 }
 
 func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
@@ -240,7 +244,9 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 		}
 	}
 	for want, path := range map[string]string{
-		`line 1: no query has the id "q9"`:       file(t, dir, "a.run", "q9 Q0 g0 1 1 me\n"),
+		`line 1: no query has the id "q9"`: file(t, dir, "a.run", "q9 Q0 g0 1 1 me\n"),
+		`the query "q1" ranks the item "g2" twice`: file(t, dir, "twice.run",
+			"q0 Q0 g2 1 2 me\nq1 Q0 g2 1 2 me\nq1 Q0 g0 2 1 me\nq1 Q0 g2 3 0 me\n"),
 		`no item of the gallery has the id "g9"`: file(t, dir, "b.run", "q0 Q0 g9 1 1 me\n"),
 		`the score is "NaN"`:                     file(t, dir, "c.run", "q0 Q0 g0 1 NaN me\n"),
 		"line 1 has 5 columns":                   file(t, dir, "d.run", "q0 Q0 g0 1 1\n"),

@@ -169,9 +169,14 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 		places[q] = append(places[q], place{int32(row), float32(score)})
 	}
 	list := make([]retrieval.Ranking, len(query))
+	ranked := make([]int, len(gallery)) // number of the query, from 1, that ranked an item last
 	for q, of := range places {
 		slices.SortStableFunc(of, func(a, b place) int { return cmp.Compare(b.score, a.score) })
 		for _, p := range of {
+			if ranked[p.row] == q+1 {
+				return nil, fmt.Errorf("the query %.80q ranks the item %.80q twice", query[q], gallery[p.row])
+			}
+			ranked[p.row] = q + 1
 			list[q].Rows, list[q].Scores = append(list[q].Rows, p.row), append(list[q].Scores, p.score)
 		}
 	}

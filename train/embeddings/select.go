@@ -33,19 +33,23 @@ func pick[T any](list []T, rows []int) []T {
 }
 
 // Match sorts the rows of a label file into the order of the vectors' ids. It fails if an id of
-// the vectors has no row, or if two rows have the same id. left counts the rows without a vector.
+// the vectors has no row, or if two rows or two vectors have the same id. left counts the rows without a vector.
 func (r *Rows) Match(ids []string) (matched *Rows, left int, err error) {
 	row, err := RowsByID(r.IDs)
 	if err != nil {
 		return nil, 0, err
 	}
 	at := make([]int, len(ids))
+	vector := make(map[int]int, len(ids)) // by row
 	for i, id := range ids {
 		k, known := row.Find(id)
 		if !known {
 			return nil, 0, fmt.Errorf("vector %d has the id %.80q, but no row of the labels has it", i, id)
 		}
-		at[i] = k
+		if first, twice := vector[k]; twice {
+			return nil, 0, fmt.Errorf("vectors %d and %d have the same id, %.80q: want an id for each", first, i, id)
+		}
+		at[i], vector[k] = k, i
 	}
 	return r.at(at), len(r.IDs) - len(ids), nil
 }

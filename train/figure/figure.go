@@ -19,13 +19,11 @@ type Figure struct {
 	Table texttable.Table // its points, without rounding
 }
 
-// CheckFile returns an error unless a figure can be written to path: .svg or .png.
-func CheckFile(path string) error {
-	if ext := filepath.Ext(path); ext != ".svg" && ext != ".png" {
-		return fmt.Errorf("%s: want a file ending in .svg or .png", path)
-	}
-	return nil
-}
+// Formats are the formats of pictures, which are the endings of their files.
+var Formats = report.Formats
+
+// CheckFile returns an error unless the name of a file ends in one of Formats.
+func CheckFile(path string) error { return report.CheckFile(path) }
 
 // PointsFile returns the path of the table of a figure: beside it, as .csv.
 func PointsFile(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }

@@ -177,7 +177,7 @@ func (p *PerQuery) correlation() float64 {
 	return xy / math.Sqrt(xx*yy) // NaN if all values of one are equal
 }
 
-// Write writes a line for each query as .csv, or a picture of 1 − loss by AP as .svg or .png.
+// Write writes a line for each query as .csv, or a picture of 1 − loss by AP as .svg, .png or .pdf.
 func (p *PerQuery) Write(w io.Writer, extension string) error {
 	if extension == ".csv" {
 		return p.table().Write(w, "csv")
@@ -191,8 +191,8 @@ func (p *PerQuery) Write(w io.Writer, extension string) error {
 
 // CheckPerQueryFile returns an error for a file that Write cannot write.
 func CheckPerQueryFile(extension string) error {
-	if !slices.Contains([]string{".csv", ".svg", ".png"}, extension) {
-		return fmt.Errorf("%.80q: want a .csv file, or .svg or .png for a picture", extension)
+	if extension != ".csv" && report.CheckFile(extension) != nil {
+		return fmt.Errorf("%.80q: want a .csv file, or .svg, .png or .pdf for a picture", extension)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/seal"
 	"hgld/internal/testing/testfile"
 	"hgld/train"
 	"hgld/train/history"
@@ -195,6 +197,48 @@ func TestRecordRefusesOtherSettingsAndInputs(t *testing.T) {
 	testfile.Write(t, dir, File, `{"hgld_study": 2, "runs": 7}`)
 	if err := p.Open(prints); err == nil || !strings.Contains(err.Error(), "use a newer hgld") {
 		t.Error(err)
+	}
+}
+
+// A version of hgld with other settings than the one that began a study has other hashes of them. It goes on if the
+// settings that the run lacks have their defaults, and otherwise names what differs.
+func TestRecordOfAnotherVersionIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	p := planned(t, dir, Scale{Limit: 1, Seeds: 1})
+	if err := p.Open(nil); err != nil {
+		t.Fatal(err)
+	}
+	writeRun(t, p.Runs[0], 0.5, true)
+	file := filepath.Join(p.Runs[0].Settings.Out, history.SettingsFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := string(text[:bytes.LastIndex(text, []byte("# "))]) // without the seal
+	for _, c := range []struct{ old, new, want string }{
+		{"    fit_on: 0\n", "", ""}, // a setting that the other version did not have
+		{"    fit_on: 0\n", "    fit_on: 7\n", "model.fit_on was 7, and now it is 0"},
+		{"    report_best: false\n", "    report_best: true\n", "run.report_best was true, and now it is false"},
+		{"    fit_on: 0\n", "    fit_under: 0\n", `unknown key "train.model.fit_under"`},
+	} {
+		old := record{Version: Version, Study: "tiny", Runs: map[string]string{p.Runs[0].Name: "another hash"}}
+		sealed, err := seal.MarshalJSON(old)
+		if err != nil || !strings.Contains(lines, c.old) {
+			t.Fatal(err, lines)
+		}
+		testfile.Write(t, dir, File, string(sealed))
+		testfile.Write(t, p.Runs[0].Settings.Out, history.SettingsFile,
+			string(seal.Lines([]byte(strings.Replace(lines, c.old, c.new, 1)))))
+		err = p.Open(nil)
+		var other *OtherError
+		switch {
+		case c.want == "" && err != nil, c.want != "" && (!errors.As(err, &other) || !strings.Contains(other.What, c.want)):
+			t.Errorf("%s: %v, want %q", c.new, err, c.want)
+		case c.want == "":
+			if s, err := p.State(p.Runs[0]); err != nil || s.Phase != Finished {
+				t.Errorf("%v, %+v", err, s)
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/settings"
+	"hgld/train"
 	"hgld/train/history"
 )
 
@@ -75,11 +76,37 @@ func (e *InputError) Error() string {
 // added. An [OtherError] says that a run was planned with other settings, an [InputError] that an input
 // changed, and a [FormatError] that the record is damaged.
 func (p *Plan) Open(prints map[string]string) error {
-	now := record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
+	now, err := p.record(prints)
+	if err != nil {
+		return err
+	}
+	text, err := seal.MarshalJSON(now)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(p.Dir, File)
+	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := atomicfile.MkdirAll(p.Dir, 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, text)
+}
+
+// Check returns the error that [Plan.Open] would return for the settings of the runs, and writes nothing.
+func (p *Plan) Check() error {
+	_, err := p.record(nil)
+	return err
+}
+
+// record returns the record of a plan, after that in its folder.
+func (p *Plan) record(prints map[string]string) (*record, error) {
+	now := &record{Version: Version, Study: p.Study.Name, Text: filehash.Text([]byte(p.Study.Text)), Scale: p.Scale,
 		Inputs: map[string]string{}, Runs: map[string]string{}}
 	within, err := p.within()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for path, print := range prints {
 		if print != "" {
@@ -89,31 +116,16 @@ func (p *Plan) Open(prints map[string]string) error {
 	for _, r := range p.Runs {
 		sum, err := fingerprint(r, within)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		now.Runs[r.Name] = sum
 	}
 	path := filepath.Join(p.Dir, File)
 	was, err := readRecord(path)
-	if err != nil {
-		return err
+	if err == nil && was != nil {
+		err = p.follow(now, was, path)
 	}
-	if was != nil {
-		if err := now.follow(was, path); err != nil {
-			return err
-		}
-	}
-	text, err := seal.MarshalJSON(now)
-	if err != nil {
-		return err
-	}
-	if old, err := regular.ReadFile(path); err == nil && string(old) == string(text) {
-		return nil
-	}
-	if err := atomicfile.MkdirAll(p.Dir, 0o755); err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(path, text)
+	return now, err
 }
 
 // readRecord reads a record, nil if there is none.
@@ -140,8 +152,9 @@ func readRecord(path string) (*record, error) {
 	return r, nil
 }
 
-// follow checks a record against the one before it, and keeps what only that one has.
-func (r *record) follow(was *record, path string) error {
+// follow checks the record of a plan against the one before it, and keeps what only that one has. Another version
+// of hgld has other settings, and so other hashes: then the files of the runs decide.
+func (p *Plan) follow(r, was *record, path string) error {
 	if was.Study != r.Study {
 		return &OtherError{path, fmt.Sprintf("the folder holds the study %.80q, not %.80q", was.Study, r.Study)}
 	}
@@ -150,11 +163,23 @@ func (r *record) follow(was *record, path string) error {
 		if _, err := os.Stat(dir); atomicfile.IsMissing(err) {
 			continue // it was only planned
 		}
-		if sum, both := r.Runs[name]; both && sum != was.Runs[name] {
-			return &OtherError{path, fmt.Sprintf("the run %s was planned with other settings%s", name,
-				scaleChange(was.Scale, r.Scale))}
+		sum, both := r.Runs[name]
+		if !both {
+			r.Runs[name] = was.Runs[name]
+			continue
 		}
-		r.Runs[name] = was.Runs[name]
+		if sum == was.Runs[name] {
+			continue
+		}
+		at := slices.IndexFunc(p.Runs, func(run *Run) bool { return run.Name == name })
+		change, err := p.Runs[at].change()
+		if err != nil {
+			return err
+		}
+		if change != "" {
+			return &OtherError{path, fmt.Sprintf("the run %s was planned with other settings: %s", name,
+				cmp.Or(scaleChange(was.Scale, r.Scale), change))}
+		}
 	}
 	for _, input := range slices.Sorted(maps.Keys(was.Inputs)) {
 		if print, both := r.Inputs[input]; both && print != was.Inputs[input] {
@@ -171,7 +196,7 @@ func scaleChange(was, now Scale) string {
 	if slices.Equal(a, b) {
 		return ""
 	}
-	return fmt.Sprintf(": its scale was %s, and now it is %s", phrases(a), phrases(b))
+	return fmt.Sprintf("its scale was %s, and now it is %s", phrases(a), phrases(b))
 }
 
 // phrases joins the changes of a scale.
@@ -212,10 +237,57 @@ func absolutes() (func(path string) string, error) {
 // writes them.
 func fingerprint(r *Run, within func(path string) string) (string, error) {
 	own := withPaths(r.Settings, within)
-	own.Out, own.Run = "", history.DefaultSettings().Run
-	own.Run.Metrics, own.Run.Watch, own.Run.Best = r.Settings.Run.Metrics, r.Settings.Run.Watch, r.Settings.Run.Best
+	own.Out, own.Run = "", measured(r.Settings)
 	text, err := yaml.Marshal(own)
 	return filehash.Text(text), err
+}
+
+// measured returns the settings of run that decide what a result holds; the others have their defaults.
+func measured(s *history.Settings) train.Upkeep {
+	own := history.DefaultSettings().Run
+	own.Metrics, own.Watch, own.Best = s.Run.Metrics, s.Run.Watch, s.Run.Best
+	if s.Run.ReportBest {
+		own.ReportBest, own.Evaluate = true, s.Run.Evaluate
+	}
+	return own
+}
+
+// change says how the settings in the directory of a run differ from those that are planned; "" if they do not,
+// or if it has none yet. Settings that the directory lacks have their defaults.
+func (r *Run) change() (string, error) {
+	path := filepath.Join(r.Settings.Out, history.SettingsFile)
+	was, err := history.ReadSettings(r.Settings.Out)
+	if err != nil || was == nil {
+		return "", err
+	}
+	text, err := regular.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return "", &history.SettingsError{Path: path, Err: err}
+	}
+	known := history.DefaultSettings()
+	if _, err := section(&known).File(path, doc.Content[0]); err != nil {
+		return fmt.Sprintf("%v; use the hgld that began it, or a newer one", err), nil
+	}
+	changes, err := differences(r.Settings, was)
+	if err != nil {
+		return "", err
+	}
+	a, b := measured(r.Settings), measured(was)
+	run := settings.Fields(&b)
+	for i, f := range settings.Fields(&a) {
+		if now, before := settings.Text(f.Value), settings.Text(run[i].Value); now != before {
+			changes = append(changes, history.Change{Key: "run." + f.Key(), From: now, To: before})
+		}
+	}
+	if len(changes) == 0 {
+		return "", nil
+	}
+	c := changes[0]
+	return fmt.Sprintf("%s was %s, and now it is %s", c.Key, c.To, c.From), nil
 }
 
 // withPaths returns a copy of settings whose paths are changed.

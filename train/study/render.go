@@ -17,7 +17,7 @@ import (
 	"hgld/train/retrieval"
 )
 
-// The files of a report, in the study's folder. figure-1.svg, figure-1.png and figure-1.csv are the
+// The files of a report, in the study's folder. figure-1.svg, .png, .pdf and .csv are the
 // first figure and its points.
 const (
 	PageFile        = "report.html"
@@ -35,7 +35,7 @@ func (r *Report) Files() []string {
 	}
 	for i, f := range r.Figures {
 		if f.drawn() {
-			for _, extension := range []string{"svg", "png", "csv"} {
+			for _, extension := range append(slices.Clone(report.Formats), "csv") {
 				names = append(names, fmt.Sprintf("figure-%d.%s", i+1, extension))
 			}
 		}

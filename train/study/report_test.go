@@ -159,7 +159,7 @@ figures: [{title: slope, x: loss.settings.rho, log: true}]
 	for _, c := range []struct {
 		values map[string][][]float64
 		want   int
-	}{{map[string][][]float64{"rho=0": {{40}}}, 0}, {map[string][][]float64{"rho=0": {{40}}, "rho=10": {{41}}}, 3}} {
+	}{{map[string][][]float64{"rho=0": {{40}}}, 0}, {map[string][][]float64{"rho=0": {{40}}, "rho=10": {{41}}}, 4}} {
 		p := finished(t, text, c.values)
 		r, err := p.Report()
 		if err != nil {

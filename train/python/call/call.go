@@ -82,6 +82,10 @@ type Spec struct {
 	Threads  int            `json:"threads"`   // 0: one for each processor
 }
 
+func threadsError(n int) error {
+	return fmt.Errorf("threads is %d, want 0 for one on each processor, or more", n)
+}
+
 // Array describes a parameter or a state of a loss.
 type Array struct {
 	Name string `json:"name"`            // unique in its loss
@@ -128,6 +132,8 @@ func Open(backend func(threads int) device.Backend, text []byte) (*Loss, error) 
 		return nil, fmt.Errorf("%d levels have %d numbers of classes, want one for each", s.Levels, len(s.Classes))
 	case s.Dim < 1:
 		return nil, fmt.Errorf("embeddings have %d columns, want at least one", s.Dim)
+	case s.Threads < 0:
+		return nil, threadsError(s.Threads)
 	}
 	var err error
 	named := train.Named{Name: s.Name, Settings: s.Settings}

@@ -148,6 +148,7 @@ func TestWrongLossesSayWhatIsWanted(t *testing.T) {
 		`{"name": "nsm", "classes": [3], "dim": 2, "preset": "papers"}`:          `"paper"`,
 		`{"name": "csl", "classes": [3, 2], "dim": 2, "paths": [[0], [1], [2]]}`: "class 0 has 1 labels",
 		`{"name": "nsm", "classes": "3"}`:                                        "JSON",
+		`{"name": "nsm", "classes": [3], "dim": 2, "threads": -1}`:               "threads is -1",
 	} {
 		if _, err := call.Open(backend, []byte(spec)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, err, want)
@@ -177,6 +178,11 @@ func TestEvaluationOfTheCallersMemory(t *testing.T) {
 	a, _ := json.Marshal(want.Values)
 	if b, _ := json.Marshal(got.Values); string(a) != string(b) {
 		t.Errorf("%s\n%s", a, b)
+	}
+	idle := []byte(`{"levels": ["fine", "coarse"], "threads": -1}`) // as others write "all"
+	if _, err := call.Evaluate(context.Background(), backend, idle, side, new(call.Side), nil); err == nil ||
+		!strings.Contains(err.Error(), "threads is -1") {
+		t.Errorf("%v, want an error for -1 threads", err)
 	}
 	stopped, stop := context.WithCancel(context.Background())
 	stop()

@@ -92,6 +92,9 @@ func (m *Measures) evaluation() (*retrieval.Evaluation, error) {
 	if err := retrieval.CheckLevels(m.Levels); err != nil {
 		return nil, err
 	}
+	if m.Threads < 0 { // no thread would measure anything
+		return nil, threadsError(m.Threads)
+	}
 	set, err := metric.ParseSet(m.Metrics)
 	if err != nil {
 		return nil, err

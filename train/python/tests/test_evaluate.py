@@ -120,8 +120,35 @@ def test_rows_without_a_class(rows: Rows) -> None:
     want = dict(hgld.evaluate(x, y, intervals=False))
     texts = [["" if c < 0 else f"a{c}" for c in row] for row in y]
     assert dict(hgld.evaluate(x, texts, intervals=False)) == want
+    missing = pd.DataFrame({k: pd.array([None if c < 0 else int(c) for c in y[:, i]], dtype="Int64")
+                            for i, k in enumerate(("fine", "coarse"))})  # fmt: skip
+    assert dict(hgld.evaluate(x, missing, intervals=False)) == want
     floats = np.where(y < 0, np.nan, y.astype(np.float64))
     assert dict(hgld.evaluate(x, floats, intervals=False)) == want
+
+
+def test_numbers_beside_texts_are_the_same_classes_with_and_without_missing_ones(rows: Rows) -> None:
+    x, y = rows
+    frame = pd.DataFrame({"fine": y[:, 0], "coarse": [f"k{c}" for c in y[:, 1]]})
+    lacking = frame.copy().astype({"fine": float})
+    lacking.loc[5] = [np.nan, None]
+    y = y.copy()
+    y[5] = -1
+    want = hgld.evaluate(x, y, gallery=x, gallery_labels=rows[1], intervals=False)
+    assert dict(hgld.evaluate(x, lacking, gallery=x, gallery_labels=frame, intervals=False)) == dict(want)
+
+
+def test_columns_of_a_table_name_the_levels(rows: Rows) -> None:
+    x, y = rows
+
+    class Table:  # as pyarrow has it: column_names are texts, columns are values
+        column_names, columns = ("fine", "coarse"), (y[:, 0], y[:, 1])
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return y
+
+    assert hgld.evaluate(x, Table(), intervals=False).levels == ("fine", "coarse")
+    assert hgld.evaluate(x, y[:, 0], levels="fine", gap=np.int64(9), intervals=False).levels == ("fine",)
 
 
 def test_queries_in_the_gallery_and_cameras(rows: Rows) -> None:
@@ -160,6 +187,17 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "want the same": lambda: hgld.evaluate(x, y, gallery=x, gallery_labels=y[:, 0]),
         "parent": lambda: hgld.evaluate(x, np.stack([y[:, 0], np.arange(36) % 4], axis=1)),
         "order of ties": lambda: hgld.evaluate(x, y, ties="rows"),
+        "self_rows: float64, want integers": lambda: hgld.evaluate(
+            x, y, gallery=x, gallery_labels=y, self_rows=np.arange(36) + 0.5
+        ),
+        "self_rows: 4294967296 to": lambda: hgld.evaluate(
+            x, y, gallery=x, gallery_labels=y, self_rows=np.arange(36) + 2**32
+        ),
+        "threads is -1, want at least 0": lambda: hgld.evaluate(x, y, threads=-1),
+        "seed is 1.5, want a whole number": lambda: hgld.evaluate(x, y, seed=1.5),  # type: ignore[arg-type]
+        "ignore: float64": lambda: hgld.evaluate(x, y, ignore=np.arange(36) / 40),
+        "ignore: -2 to": lambda: hgld.evaluate(x, y, ignore=np.arange(36) - 2),
+        "gallery_ignore: <U1": lambda: hgld.evaluate(x, y, gallery=x, gallery_labels=y, gallery_ignore=["a"] * 36),
         "same width": lambda: hgld.evaluate(x, y, gallery=x[:, :3], gallery_labels=y),
     }.items():
         with pytest.raises(hgld.HgldError, match=text):

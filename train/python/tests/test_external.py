@@ -12,6 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+
+from hgld._external import _Server
 
 PAGE = Path(__file__).parents[3] / "docs" / "external-loss.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -99,6 +102,18 @@ def test_a_loss_that_fails_has_the_last_word(folder: Path) -> None:
     assert "step 6\n" in done.stderr
     assert "NameError: name 'undefined_name' is not defined" in done.stderr
     assert (folder / "a" / "checkpoints" / "step-00000004").exists()
+
+
+def test_a_batch_may_have_a_constant_loss() -> None:
+    rows = {"query": torch.ones(4, 3), "query_labels": torch.zeros(4, 1, dtype=torch.int64)}
+    about = {"message": "step", "seed": "1", "step": "2"}
+    for answer, want in ((torch.tensor(0.5), None), (torch.ones(4), "[4]"), (0.0, "float"), (None, "NoneType")):
+        tensors, said = _Server(lambda embeddings, labels, answer=answer: answer, None).answer(rows, about)
+        if want is None:
+            assert tensors["value"] == 0.5
+            assert torch.equal(tensors["query_gradient"], torch.zeros(4, 3))
+        else:
+            assert said == {"error": f"the loss returned {want}, want a tensor of one number"}
 
 
 def test_a_command_of_a_file_is_not_run_unasked(folder: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 import hgld
+from hgld.torch._images import decoded
 from hgld.torch._network import _of_timm
 
 # Both add the same float32 products in different orders, and rows have length 1.
@@ -51,6 +52,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
             image.save(place / f"{n}.png")
             image.save(root / "flat" / f"{kind}-{n}.png")
+    ramp = np.add.outer(np.arange(96), np.arange(120)) * 300
+    Image.fromarray(ramp.astype(np.uint16)).save(root / "flat" / "deep.png")
+    image.putalpha(Image.fromarray((ramp >> 8).astype(np.uint8)).resize(image.size))
+    image.save(root / "flat" / "glass.png")
+    image.quantize(64).save(root / "flat" / "palette.gif", transparency=5)
     hgld_run(root, "shards", "build", "-q", "--dataset", "folder", "--input", "pictures", "--out", "shards")
     return root
 
@@ -73,8 +79,24 @@ def test_embeddings_are_those_of_the_program(folder: Path, name: str) -> None:
     images = torch.stack([net.preprocess(Image.open(folder / "flat" / i)) for i in ids])
     with torch.no_grad():
         got = net(images).numpy()
-    assert got.shape == want.shape == (12, want.shape[1])
+    assert got.shape == want.shape == (15, want.shape[1])
     assert abs(got - want).max() < TOLERANCE
+
+
+def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
+    for text in (b"abc", b"\xff" * 9):
+        (tmp_path / "net.safetensors").write_bytes(text)
+        with pytest.raises(hgld.HgldError, match=f"net.safetensors: {len(text)} bytes are no whole file"):
+            hgld.load(tmp_path / "net.safetensors")
+
+
+def test_images_are_decoded_as_by_the_program() -> None:
+    red = Image.new("RGBA", (1, 1), (255, 0, 0, 51))  # a fifth
+    assert decoded(red).getpixel((0, 0)) == (255, 204, 204)
+    deep = Image.fromarray(np.array([[0x80FF, 0x00FF]], dtype=np.uint16))
+    assert [decoded(deep).getpixel((x, 0)) for x in range(2)] == [(128, 128, 128), (0, 0, 0)]
+    with pytest.raises(hgld.HgldError, match="an image is ndarray, want one of PIL"):
+        decoded(np.zeros((4, 4, 3)))
 
 
 def test_settings_that_timm_lacks_are_named() -> None:

@@ -273,6 +273,44 @@ def test_scores_of_batches_are_state(rows: Rows) -> None:
     assert again(x[18:], y[18:]).item() == second
 
 
+def test_scores_of_batches_keep_their_memory_in_other_precisions(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]).requires_grad_(), torch.from_numpy(rows[1])
+    options: dict[str, Any] = {"preset": "released", "batch_memory": 2, "batch_size": 36}
+    single, half, double = (made("blackbox-ap", **options) for _ in range(3))
+    half.half(), double.double()
+    values = [[loss(x, y).item() for loss in (single, half, double)] for _ in range(3)]
+    assert [v[2] for v in values] == [v[0] for v in values]
+    assert [v[1] for v in values] == pytest.approx([v[0] for v in values], rel=1e-3)  # scores rounded to 11 bits
+    assert values[1] != values[0]
+
+
+def test_weights_are_tensors_in_every_format(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = made("blackbox-ap", preset="released", seed=2**64 - 3)
+    loss(x, y)
+    state = loss.state_dict()
+    assert all(isinstance(v, torch.Tensor) for v in state.values())  # safetensors takes nothing else
+    later, other = loss(x, y).item(), made("blackbox-ap", preset="released")
+    other.load_state_dict(state)
+    assert other(x, y).item() == later
+    other.load_state_dict({"_extra_state": {"seed": 2**64 - 3, "steps": 1}})  # as it was written once
+    assert other(x, y).item() == later
+
+
+def test_a_default_device_is_not_the_library_s(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    want = made("happier")(x, y)
+    with torch.device("meta"):  # has no memory, as that of a card is none of the host
+        assert made("happier").proxies.is_meta
+        drawn = ht.HAPPIER(CLASSES, 12)  # with a seed drawn by torch
+        assert drawn.proxies.is_meta
+        loss = made("happier").to_empty(device="cpu")
+        loss.reset_parameters()
+        value = loss(x, y)
+    assert value == want
+    assert value.is_cpu
+
+
 def test_xbm_is_a_second_gallery(rows: Rows) -> None:
     x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
     memory = ht.XBM(made("xbm-contrastive"), size=27)
@@ -312,6 +350,17 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "ref_emb are torch.float32 \\[12\\]": lambda: ht.SmoothAP()(x, y, ref_emb=x[0], ref_labels=y[:12]),
         "memory are ndarray": lambda: ht.SmoothAP()(x, y, memory=rows[0], memory_labels=y),
         "num_classes is 9.0": lambda: ht.ArcFace(9.0, 12),
+        "embedding_size is 0, want at least 1": lambda: ht.ArcFace(9, 0),
+        "embedding_size is 12.0": lambda: ht.ArcFace(9, 12.0),
+        "num_classes is 0, want at least 1": lambda: ht.HAPPIER([9, 0], 12),
+        "has a number that is not finite": lambda: ht.SmoothAP(tau=float("nan")),
+        "threads is -1": lambda: ht.SmoothAP(threads=-1),
+        "seed is 1.5": lambda: ht.ArcFace(9, 12, seed=1.5),
+        "of the type object": lambda: ht.SmoothAP(tau=object()),
+        "labels cannot be a tensor .* numpy.unique": lambda: ht.SmoothAP()(x, ["a", "b"] * 18),
+        "torch.stack\\(labels, dim=1\\)": lambda: ht.SmoothAP()(x, [y[:, 0], y[:, 1]]),
+        "torch.sparse_coo": lambda: ht.SmoothAP()(x.to_sparse(), y),
+        "memory and memory_labels belong together": lambda: ht.SmoothAP()(x, y, memory=x),
         "give embedding_size=11": lambda: made("happier")(x[:, :11], y),
         "labels are known for 0 of 9": lambda: ht.CSL(CLASSES, 12),
         "want −1 to 8": lambda: made("smooth-ap")(x, y, ref_emb=x[:9], ref_labels=y[:9], ref_self=torch.full((36,), 9)),
@@ -378,6 +427,16 @@ def test_numbers_of_classes_are_any_integers() -> None:
         assert ht.ArcFace(one, 12).proxies.shape == (9, 12)
 
 
+def test_settings_are_numbers_and_arrays_of_any_library(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    want = made("happier", alpha=2)(x, y)
+    for alpha in (np.float32(2), torch.tensor(2.0), np.int64(2)):
+        assert made("happier", alpha=alpha)(x, y) == want
+    paths = made("csl")(x, y)
+    for hierarchy in (np.array(HIERARCHY), torch.tensor(HIERARCHY), [np.array(p) for p in HIERARCHY]):
+        assert ht.CSL(CLASSES, np.int64(12), hierarchy=hierarchy, seed=5)(x, y) == paths
+
+
 def test_a_second_derivative_is_an_error(rows: Rows) -> None:
     x, y = torch.from_numpy(rows[0]).clone().requires_grad_(), torch.from_numpy(rows[1])
     (g,) = torch.autograd.grad(ht.SmoothAP()(x, y), x, create_graph=True)
@@ -408,6 +467,10 @@ def test_a_memory_says_what_it_wants(rows: Rows) -> None:
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
+    smaller = ht.XBM(ht.XBMContrastive(), 36)
+    with pytest.raises(RuntimeError, match="a memory of 72 rows, want 36: give size=72"):
+        smaller.load_state_dict(memory.state_dict())
+    smaller.load_state_dict(ht.XBM(ht.XBMContrastive(), 72).state_dict())  # still empty
 
 
 def test_a_compiled_training_has_the_same_bytes(rows: Rows) -> None:

@@ -229,7 +229,8 @@ def distributed(rank: int, world: int, file: str, queue: multiprocessing.Queue[l
     share = slice(rank * len(x) // world, (rank + 1) * len(x) // world)
     value = criterion(model(x[share]), y[share])
     value.backward()
-    queue.put([value.item(), *gradients(net, loss)])
+    random = ht.BlackBoxAP(preset="released", seed=rank)  # all draw what the first draws
+    queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item()])
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
@@ -248,7 +249,7 @@ def test_processes_have_the_gradient_of_the_whole_batch(tmp_path: Path) -> None:
     net, loss, x, y = training()
     value = loss(net(x), y)
     value.backward()
-    want = [value.item(), *gradients(net, loss)]
+    want = [value.item(), *gradients(net, loss), ht.BlackBoxAP(preset="released", seed=0)(x, y).item()]
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     children = [context.Process(target=distributed, args=(r, 2, str(tmp_path / "store"), queue)) for r in range(2)]

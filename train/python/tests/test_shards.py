@@ -82,6 +82,8 @@ def test_what_cannot_be_read_is_an_error(folder: Path, tmp_path: Path) -> None:
         ht.Shards(tmp_path / "nothing")
     with pytest.raises(hgld.HgldError, match="quer"):
         ht.Shards(folder / "shards", "quer")
+    with pytest.raises(hgld.HgldError, match=r"index is 1\.5"):
+        ht.Shards(folder / "shards")[1.5]  # type: ignore[index]
     damaged = tmp_path / "shards"
     subprocess.run(["cp", "-r", folder / "shards", damaged], check=True)
     [file] = damaged.rglob("*.parquet")

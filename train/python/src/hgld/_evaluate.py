@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,7 +125,7 @@ def evaluate(
     metrics: Sequence[str] | str | None = None,
     per_query: bool = False,
     intervals: bool = True,
-    levels: Sequence[str] | None = None,
+    levels: Sequence[str] | str | None = None,
     normalize: bool = True,
     self_rows: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
@@ -153,7 +152,8 @@ def evaluate(
         metrics: such as ``["R@1", "mAP@R", "H-AP"]``, or one of them; None: those of ``hgld eval run``.
         per_query: keep the values of every query.
         intervals: compute 95 % bootstrap intervals.
-        levels: names of the levels, finest first; None: columns of a data frame, or level0, level1 …
+        levels: names of the levels, finest first, or the name of the only one; None: columns of a data frame, or
+            level0, level1 …
         normalize: divide vectors by their length first.
         self_rows: [N] row of each query in the gallery, left out of its ranking, or -1.
         ignore: [N] numbers, such as cameras; gallery rows with the same number are left out. -1: none.
@@ -169,8 +169,6 @@ def evaluate(
     Raises:
         HgldError: an input that cannot be evaluated.
     """
-    import numpy as np
-
     query = _vectors(embeddings, "embeddings")
     names, classes = _columns(labels, "labels")
     other = _vectors(gallery, "gallery") if gallery is not None else None
@@ -181,7 +179,8 @@ def evaluate(
         _, others = _columns(gallery_labels, "gallery_labels")
         if len(others) != len(classes):
             raise HgldError(f"labels have {len(classes)} levels and gallery_labels {len(others)}, want the same")
-    names = list(levels) if levels is not None else names
+    if levels is not None:
+        names = [levels] if isinstance(levels, str) else [str(name) for name in levels]
     if len(names) != len(classes):
         raise HgldError(f"there are {len(names)} names of levels for {len(classes)} levels")
     numbered, numbered_others = _number(classes, others)
@@ -191,20 +190,18 @@ def evaluate(
         sides.append(_side(other, numbered_others, gallery_ignore, "gallery_ignore", keep))
     rows = None
     if self_rows is not None:
-        rows = np.ascontiguousarray(_plain(self_rows), dtype=np.int32)
-        if rows.shape != (len(query),):
-            raise HgldError(f"self_rows has shape {list(rows.shape)}, want [{len(query)}]")
+        rows = _integers(self_rows, len(query), "self_rows")
     measures: dict[str, Any] = {
         "ties": ties,
         "mean": mean,
         "intervals": intervals,
         "resample": resample,
-        "seed": seed,
-        "gap": gap,
+        "seed": _library.whole(seed, "seed", 0),
+        "gap": _library.whole(gap, "gap", 0),
         "unit": normalize,
         "independent": independent,
         "levels": names,
-        "threads": threads,
+        "threads": _library.whole(threads, "threads", 0),
         "per_query": per_query,
     }
     if metrics is not None:
@@ -214,7 +211,7 @@ def evaluate(
 
 def _run(measures: dict[str, Any], sides: list[Side], rows: NDArray[np.int32] | None) -> Evaluation:
     lib, number, error = _library.library(), ctypes.c_uint64(), ctypes.c_void_p()
-    text, cancel = json.dumps(measures).encode(), next(_numbers)
+    text, cancel = _library.text_of(measures), next(_numbers)
 
     def call() -> int:
         code: int = lib.hgld_evaluate(
@@ -321,9 +318,24 @@ def _vectors(value: object, name: str) -> NDArray[Any]:
     return array
 
 
+def _integers(value: object, rows: int, name: str) -> NDArray[np.int32]:
+    """Numbers [rows] as int32. Others that would be cut or wrapped are errors."""
+    import numpy as np
+
+    array = _plain(value)
+    if array.shape != (rows,):
+        raise HgldError(f"{name} has shape {list(array.shape)}, want [{rows}]")
+    if array.dtype.kind not in "iu":
+        raise HgldError(f"{name}: {array.dtype}, want integers: numpy.unique(…, return_inverse=True)[1] numbers others")
+    if array.min() < -1 or array.max() >= 2**31:
+        raise HgldError(f"{name}: {array.min()} to {array.max()}, want -1 to {2**31 - 1}")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
 def _columns(value: object, name: str) -> tuple[list[str], list[NDArray[Any]]]:
     """Names and values of the levels."""
-    names = [str(c) for c in getattr(value, "columns", [])]
+    columns = getattr(value, "column_names", None)  # of a table of pyarrow, whose columns are values
+    names = [str(c) for c in (getattr(value, "columns", []) if columns is None else columns)]
     array = _plain(value)
     if array.ndim == 1:
         array = array[:, None]
@@ -360,26 +372,29 @@ def _codes(column: NDArray[Any]) -> NDArray[np.int32]:
         missing, texts = np.isnan(column) | (column == -1), column
     else:
         plain = [c.decode() if isinstance(c, bytes) else c for c in column.tolist()]
-        none = [c is None or c != c or str(c) in ("", "-1") for c in plain]
-        missing, texts = np.array(none, dtype=bool), np.array([str(c) for c in plain])
+        # A column of numbers with missing ones has floats beside one without: 3 and 3.0 are one class.
+        names = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in plain]
+        none = [_is_missing(c) or n in ("", "-1") for c, n in zip(plain, names, strict=True)]
+        missing, texts = np.array(none, dtype=bool), np.array(names)
     codes = np.unique(texts, return_inverse=True)[1].astype(np.int32).reshape(-1)
     codes[missing] = -1
     return codes
 
 
+def _is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or NA of pandas, which is not even unequal to itself."""
+    return value is None or (value == value) is not True
+
+
 def _side(
     vectors: NDArray[Any], classes: NDArray[np.int32], ignore: ArrayLike | None, name: str, keep: list[object]
 ) -> Side:
-    import numpy as np
-
     if len(classes) != len(vectors):
         raise HgldError(f"{len(vectors)} vectors have {len(classes)} rows of labels, want one for each")
     side = Side(matrix(vectors), classes.ctypes.data, None)
     keep += [vectors, classes]
     if ignore is not None:
-        numbers = np.ascontiguousarray(_plain(ignore), dtype=np.int32)
-        if numbers.shape != (len(vectors),):
-            raise HgldError(f"{name} has shape {list(numbers.shape)}, want [{len(vectors)}]")
+        numbers = _integers(ignore, len(vectors), name)
         keep.append(numbers)
         side.ignore = numbers.ctypes.data
     return side

@@ -137,7 +137,11 @@ class _Server:
         if self.optimizer is not None:
             self.optimizer.zero_grad()
         value = self.loss(query, tensors["query_labels"].long(), **given)
-        value.backward()  # type: ignore[no-untyped-call]
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            got = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            return {}, {"error": f"the loss returned {got}, want a tensor of one number"}
+        if value.requires_grad:  # a batch without pairs may have a constant
+            value.backward()  # type: ignore[no-untyped-call]
         if self.optimizer is not None:
             self.optimizer.step()
         out = {"value": value.detach().reshape(()), "query_gradient": _gradient(query)}

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,33 @@ def asked(function: str, *arguments: object) -> Any:
     return json.loads(take(lib, text))
 
 
+def text_of(spec: dict[str, Any]) -> bytes:
+    """JSON for the library. Numbers and arrays of numpy and torch count as those of Python."""
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise HgldError(f"{value!r} is of the type {type(value).__name__}, want a number, a text, a list or a dict")
+
+    try:
+        return json.dumps(spec, default=plain, allow_nan=False).encode()
+    except ValueError as err:
+        if isinstance(err, HgldError):
+            raise
+        raise HgldError(f"{spec} has a number that is not finite") from None
+
+
+def whole(value: Any, name: str, least: int | None = None) -> int:
+    """value as an integer of Python, which numpy and torch have types of their own for."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise HgldError(f"{name} is {value!r}, want a whole number") from None
+    if least is not None and number < least:
+        raise HgldError(f"{name} is {number}, want at least {least}")
+    return number
+
+
 def losses() -> list[dict[str, Any]]:
     """The table of losses: name, about, source, proxies, and settings by preset."""
     table: list[dict[str, Any]] = asked("hgld_losses")
@@ -193,8 +221,7 @@ class LossHandle:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         lib, number, error = library(), ctypes.c_uint64(), ctypes.c_void_p()
-        text = json.dumps(spec).encode()
-        check(lib, lib.hgld_loss_open(text, ctypes.byref(number), ctypes.byref(error)), error)
+        check(lib, lib.hgld_loss_open(text_of(spec), ctypes.byref(number), ctypes.byref(error)), error)
         self.number, self.generation, self.lib = number, _generation, lib
         about = asked("hgld_loss_describe", number)
         self.params: list[dict[str, Any]] = about["params"]

@@ -27,7 +27,8 @@ def parse(body: bytearray) -> tuple[Tensors, dict[str, str]]:
     """The tensors of a file, which share its memory, and its metadata."""
     import torch
 
-    start = 8 + struct.unpack_from("<Q", body)[0]
+    if len(body) < 8 or len(body) < (start := 8 + struct.unpack_from("<Q", body)[0]):
+        raise HgldError(f"{len(body)} bytes are no whole file of safetensors")
     entries = json.loads(body[8:start])
     about: dict[str, str] = entries.pop("__metadata__", {})
     types, tensors = _types(), {}

@@ -33,16 +33,16 @@ class _Gather(torch.autograd.Function):
         return gradients[0][first : first + ctx.rows] * world()
 
 
-def gathered(embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Embeddings and labels of all processes, by rank. Their gradients, averaged over the processes, are those
-    of the whole batch."""
-    shapes: list[Any] = [None] * world()
-    dist.all_gather_object(shapes, (tuple(embeddings.shape), tuple(labels.shape)))
-    if len(set(shapes)) > 1:
-        raise HgldError(
-            f"processes have batches of shapes {shapes}, want the same: let the sampler drop the last batch"
-        )
-    every = [torch.empty_like(labels) for _ in range(world())]
-    dist.all_gather(every, labels.contiguous())
+def gathered(embeddings: Tensor, labels: Tensor, seed: int) -> tuple[Tensor, Tensor, int]:
+    """Embeddings and labels of all processes, by rank, and the seed of the first. The gradients of embeddings,
+    averaged over the processes, are those of the whole batch."""
+    labels = labels.to(embeddings.device)  # a backend such as NCCL knows the tensors of a card alone
+    every: list[Any] = [None] * world()
+    dist.all_gather_object(every, (*(f"{x.dtype} {list(x.shape)}" for x in (embeddings, labels)), seed))
+    if len({batch[:2] for batch in every}) > 1:
+        each = "; ".join(f"{rows}, labels {classes}" for rows, classes, _ in every)
+        raise HgldError(f"processes have other batches: {each}. Want the same: let the sampler drop the last batch")
+    classes = [torch.empty_like(labels) for _ in range(world())]
+    dist.all_gather(classes, labels.contiguous())
     rows: Tensor = _Gather.apply(embeddings)  # type: ignore[no-untyped-call]
-    return rows, torch.cat(every)
+    return rows, torch.cat(classes), every[0][2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import torch
@@ -47,8 +47,9 @@ def check_rows(x: Any, name: str) -> None:
     """Raises an error unless x is a tensor of rows."""
     if not isinstance(x, torch.Tensor):
         raise HgldError(f"{name} are {type(x).__name__}, want a tensor: torch.as_tensor makes one")
-    if x.dim() != 2 or 0 in x.shape or not x.is_floating_point():
-        raise HgldError(f"{name} are {x.dtype} {list(x.shape)}, want floats [rows, columns]")
+    if x.dim() != 2 or 0 in x.shape or not x.is_floating_point() or x.layout != torch.strided:
+        kind = "" if x.layout == torch.strided else f"{x.layout} "
+        raise HgldError(f"{name} are {kind}{x.dtype} {list(x.shape)}, want floats [rows, columns]")
 
 
 def matrix(x: torch.Tensor) -> Matrix:
@@ -80,10 +81,22 @@ _INTEGERS = frozenset(
 )
 
 
+def tensor_of(labels: Any, name: str) -> torch.Tensor:
+    """Labels as a tensor."""
+    if isinstance(labels, torch.Tensor):
+        return labels
+    try:
+        return torch.as_tensor(labels)
+    except (TypeError, ValueError) as err:
+        want = "integers: numpy.unique(labels, return_inverse=True)[1] numbers texts"
+        if isinstance(labels, Sequence) and labels and isinstance(labels[0], torch.Tensor):
+            want = "one tensor: torch.stack(labels, dim=1) joins those of several levels"
+        raise HgldError(f"{name} cannot be a tensor ({err}), want {want}") from None
+
+
 def labels_of(labels: Any, rows: int, levels: int | None, name: str) -> torch.Tensor:
     """Labels [rows] or [rows, levels] of int64 on the host. They may be a tensor, an array or a list."""
-    if not isinstance(labels, torch.Tensor):
-        labels = torch.as_tensor(labels)
+    labels = tensor_of(labels, name)
     shape = labels.shape
     found = shape[1] if len(shape) == 2 else 1
     if not 1 <= len(shape) <= 2 or shape[0] != rows or found != (levels or found):
@@ -141,6 +154,7 @@ __all__ = [
     "narrow",
     "pointer",
     "pointers",
+    "tensor_of",
     "to_host",
     "untraced",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from operator import index
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from hgld._library import INT64, Batch, Gradient, HgldError, LossHandle
+from hgld._library import INT64, Batch, Gradient, HgldError, LossHandle, text_of, whole
 from hgld.torch import _distributed
 from hgld.torch._host import (
     check_rows,
@@ -22,6 +22,7 @@ from hgld.torch._host import (
     narrow,
     pointer,
     pointers,
+    tensor_of,
     to_host,
     untraced,
 )
@@ -45,6 +46,34 @@ def _over(old: Any, new: Any) -> Any:
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         return new
     return {**old, **{k: _over(old.get(k), v) for k, v in new.items()}}
+
+
+class Others(NamedTuple):
+    """Rows that the queries rank beside the batch, or None.
+
+    Attributes:
+        rows: [N, D] embeddings.
+        labels: [N] or [N, L] their classes.
+        own: [B] row of each query among them, or -1; None: no query has one.
+    """
+
+    rows: Tensor | None = None
+    labels: Tensor | None = None
+    own: Tensor | None = None
+
+    def checked(self, name: str, prefix: str, queries: int, levels: int) -> Others:
+        """These with labels and rows on the host. Errors call them name, prefix_labels and prefix_self."""
+        if (self.rows is None) != (self.labels is None):
+            raise HgldError(f"{name} and {prefix}_labels belong together: give both or neither")
+        if self.rows is None:
+            return self
+        check_rows(self.rows, name)
+        labels = labels_of(self.labels, len(self.rows), levels, f"{prefix}_labels")
+        own = None if self.own is None else narrow(labels_of(self.own, queries, 1, f"{prefix}_self"))
+        return Others(self.rows, labels, own)
+
+
+_NOTHING = Others()
 
 
 class Loss(nn.Module):
@@ -94,29 +123,31 @@ class Loss(nn.Module):
         self.name = name or self.registry_name
         self.normalize, self.gather = normalize, gather
         classes = _classes(num_classes)
-        paths = hierarchy.tolist() if isinstance(hierarchy, Tensor) else [list(p) for p in hierarchy or []]
-        self._spec: dict[str, Any] = {
+        if embedding_size is not None:
+            embedding_size = whole(embedding_size, "embedding_size", 1)
+        paths = [] if hierarchy is None else [p if hasattr(p, "tolist") else list(p) for p in hierarchy]
+        spec = {
             "name": self.name,
             "preset": preset,
             "settings": dict(settings or {}),
             "classes": classes,
             "levels": len(classes),
             "paths": paths,
-            "batch": batch_size,
-            "per_class": samples_per_class,
-            "memory": memory_size,
+            "batch": whole(batch_size, "batch_size", 0),
+            "per_class": whole(samples_per_class, "samples_per_class", 0),
+            "memory": whole(memory_size, "memory_size", 0),
             "unit": normalize,
-            "threads": threads,
+            "threads": whole(threads, "threads", 0),
         }
-        self.seed = int(torch.randint(2**32 - 1, ())) if seed is None else seed
+        self._spec: dict[str, Any] = json.loads(text_of(spec))
+        self.seed = int(torch.randint(2**32 - 1, (), device="cpu")) if seed is None else whole(seed, "seed")
         self.steps = 0
         self._handle: LossHandle | None = None
         handle = LossHandle({**self._spec, "dim": embedding_size or 1, "levels": len(classes) or self._least_levels()})
         self._params = [p["name"].replace(".", "_") for p in handle.params]
         self._states = [s["name"].replace(".", "_") for s in handle.states]
         for name_, s in zip(self._states, handle.states, strict=True):
-            kind = torch.uint8 if s["type"] == "U8" else torch.float32
-            self.register_buffer(name_, torch.full(s["dims"], s.get("start", 0), dtype=kind))
+            self.register_buffer(name_, torch.full(s["dims"], s.get("start", 0), dtype=_type_of(s)))
         for p in self._params:
             self.register_parameter(p, nn.UninitializedParameter())  # type: ignore[arg-type]
         if embedding_size is not None:
@@ -141,7 +172,7 @@ class Loss(nn.Module):
         if "dim" not in self._spec:  # the first batch gives them their shape
             return
         handle = self._opened(self._spec["dim"], self._spec["levels"] or 1)
-        drawn = [torch.empty(p["dims"], dtype=torch.float32) for p in handle.params]
+        drawn = [torch.empty(p["dims"], dtype=torch.float32, device="cpu") for p in handle.params]
         handle.start(self.seed, matrices(drawn))
         with torch.no_grad():
             for name, values in zip(self._params, drawn, strict=True):
@@ -191,28 +222,22 @@ class Loss(nn.Module):
         """
         if ref_emb is None and memory is None:
             embeddings, labels = self.gathered(embeddings, labels)
-        return self.of_rows(
-            embeddings, labels, ref_emb, ref_labels, ref_self, memory, memory_labels, memory_self, memory_weight
-        )
+        ref, remembered = Others(ref_emb, ref_labels, ref_self), Others(memory, memory_labels, memory_self)
+        return self.of_rows(embeddings, labels, ref, remembered, memory_weight)
 
     def gathered(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of all processes where torch.distributed is initialised and the module gathers."""
-        if not isinstance(labels, Tensor):
-            labels = torch.as_tensor(labels)
-        if self.gather and _distributed.world() > 1:
-            return _distributed.gathered(embeddings, labels)
+        labels = tensor_of(labels, "labels")
+        if self.gather and _distributed.world() > 1:  # all draw the same, whatever torch's seed in each
+            embeddings, labels, self.seed = _distributed.gathered(embeddings, labels, self.seed)
         return embeddings, labels
 
     def of_rows(
         self,
         embeddings: Tensor,
         labels: Tensor,
-        ref_emb: Tensor | None = None,
-        ref_labels: Tensor | None = None,
-        ref_self: Tensor | None = None,
-        memory: Tensor | None = None,
-        memory_labels: Tensor | None = None,
-        memory_self: Tensor | None = None,
+        ref: Others = _NOTHING,
+        memory: Others = _NOTHING,
         memory_weight: float = 1.0,
     ) -> Tensor:
         """forward of the rows of this process alone."""
@@ -229,20 +254,13 @@ class Loss(nn.Module):
         levels = levels_of(rows)
         dtype = torch.float64 if embeddings.dtype == torch.float64 else torch.float32
         call = _Call(self, self._opened(embeddings.shape[1], levels), rows)
+        call.gallery = ref.checked("ref_emb", "ref", len(embeddings), levels)
+        call.memory, call.memory_weight = memory.checked("memory", "memory", len(embeddings), levels), memory_weight
         inputs = [to_host(embeddings, dtype)]
-        if (ref_emb is None) != (ref_labels is None) or (memory is None) != (memory_labels is None):
-            raise HgldError("rows and their labels belong together: give both or neither")
-        if ref_emb is not None and ref_labels is not None:
-            check_rows(ref_emb, "ref_emb")
-            call.gallery_labels = labels_of(ref_labels, len(ref_emb), levels, "ref_labels")
-            call.gallery_self = _indices(ref_self, len(embeddings), "ref_self")
-            inputs.append(to_host(ref_emb, dtype))
-        if memory is not None and memory_labels is not None:
-            check_rows(memory, "memory")
-            call.memory = in_rows(memory.detach().to("cpu", dtype))
-            call.memory_labels = labels_of(memory_labels, len(memory), levels, "memory_labels")
-            call.memory_self = _indices(memory_self, len(embeddings), "memory_self")
-            call.memory_weight = memory_weight
+        if call.gallery.rows is not None:
+            inputs.append(to_host(call.gallery.rows, dtype))
+        if call.memory.rows is not None:
+            call.memory = call.memory._replace(rows=in_rows(call.memory.rows.detach().to("cpu", dtype)))
         params = [to_host(getattr(self, p), dtype) for p in self._params]
         call.keep = self.training and torch.is_grad_enabled()
         loss: Tensor = _Compute.apply(call, len(inputs), *inputs, *params)  # type: ignore[no-untyped-call]
@@ -250,13 +268,17 @@ class Loss(nn.Module):
             self.__dict__["steps"] += 1  # torch's way to set an attribute takes as long as a check of the batch
         return loss if embeddings.is_cpu else loss.to(embeddings.device)
 
-    def get_extra_state(self) -> dict[str, int]:
-        """The seed and the number of steps, which decide random draws."""
-        return {"seed": self.seed, "steps": self.steps}
+    def get_extra_state(self) -> Tensor:
+        """The seed and the number of steps, which decide random draws: int64 [2], as any format of weights has."""
+        seed = (self.seed + 2**63) % 2**64 - 2**63  # as the library reads it
+        return torch.tensor([seed, self.steps], device="cpu")
 
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        """Restores what get_extra_state returned."""
-        self.seed, self.steps = state["seed"], state["steps"]
+    def set_extra_state(self, state: Tensor | Mapping[str, int]) -> None:
+        """Restores what get_extra_state returned, also as a dictionary, as once it was."""
+        if isinstance(state, Mapping):
+            self.seed, self.steps = state["seed"], state["steps"]
+        else:
+            self.seed, self.steps = state.tolist()
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         for name in self._params:  # proxies take the shape of those that are loaded
@@ -291,14 +313,12 @@ def _classes(numbers: Any) -> list[int]:
     if numbers is None:
         return []
     numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
-    try:
-        return [index(n) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
-    except TypeError:
-        raise HgldError(f"num_classes is {numbers!r}, want a number, or one for each level, finest first") from None
+    return [whole(n, "num_classes", 1) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
 
 
-def _indices(rows: Any, n: int, name: str) -> Tensor | None:
-    return None if rows is None else narrow(labels_of(rows, n, 1, name))
+def _type_of(state: Mapping[str, Any]) -> torch.dtype:
+    """The type that the library keeps a state in. The module's buffer has another after half() or double()."""
+    return torch.uint8 if state["type"] == "U8" else torch.float32
 
 
 class _Call:
@@ -306,12 +326,7 @@ class _Call:
 
     def __init__(self, module: Loss, handle: LossHandle, labels: Tensor) -> None:
         self.module, self.handle, self.labels = module, handle, labels
-        self.gallery_labels: Tensor | None = None
-        self.gallery_self: Tensor | None = None
-        self.memory: Tensor | None = None
-        self.memory_labels: Tensor | None = None
-        self.memory_self: Tensor | None = None
-        self.memory_weight = 1.0
+        self.gallery, self.memory, self.memory_weight = _NOTHING, _NOTHING, 1.0
         self.keep = False  # the state after the step
 
     def run(self, inputs: list[Tensor], params: list[Tensor], wanted: bool) -> tuple[Tensor, list[Tensor]]:
@@ -319,18 +334,21 @@ class _Call:
         query, gallery = inputs[0], inputs[1] if len(inputs) > 1 else None
         values = [p.detach().contiguous() for p in params]
         states = [getattr(self.module, name) for name in self.module._states]
-        used = [s.cpu().contiguous() if self.keep else s.cpu().contiguous().clone() for s in states]
+        used = [
+            s.to("cpu", _type_of(about), copy=not self.keep).contiguous()
+            for s, about in zip(states, self.handle.states, strict=True)
+        ]
         rows = in_rows(query)
         batch = Batch(query=matrix(rows), query_labels=pointer(self.labels), memory_weight=self.memory_weight)
         batch.labels_type = INT64
         batch.seed, batch.step = self.module.seed % 2**32, self.module.steps % 2**32
         if gallery is not None:
             others = in_rows(gallery)
-            batch.gallery, batch.gallery_labels = matrix(others), pointer(self.gallery_labels)
-            batch.self = pointer(self.gallery_self)
-        if self.memory is not None:
-            batch.memory, batch.memory_labels = matrix(self.memory), pointer(self.memory_labels)
-            batch.memory_self = pointer(self.memory_self)
+            batch.gallery, batch.gallery_labels = matrix(others), pointer(self.gallery.labels)
+            batch.self = pointer(self.gallery.own)
+        if self.memory.rows is not None:
+            batch.memory, batch.memory_labels = matrix(self.memory.rows), pointer(self.memory.labels)
+            batch.memory_self = pointer(self.memory.own)
         value_list, state_list = matrices(values), pointers(used)
         batch.params, batch.states = _address(value_list), _address(state_list)
         gradients: list[Tensor] = []
@@ -346,7 +364,7 @@ class _Call:
         if self.keep:
             for state, now in zip(states, used, strict=True):
                 state.copy_(now)
-        return torch.scalar_tensor(value, dtype=query.dtype), gradients
+        return torch.scalar_tensor(value, dtype=query.dtype, device="cpu"), gradients
 
 
 def _address(array: Any) -> int | None:

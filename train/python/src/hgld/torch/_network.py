@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from hgld._library import HgldError
 from hgld._safetensors import parse
+from hgld.torch._images import decoded
 
 # timm's name of a backbone. hgld's settings are its keywords in _KEYWORDS, and those of ResNets in _RESNET_KEYWORDS.
 _TIMM = {
@@ -105,9 +106,9 @@ class Network(nn.Module):
 
     def preprocess(self, image: Any) -> Tensor:
         """A PIL image as the network wants it, float32 [3, size, size]: the crop of an evaluation of hgld."""
-        from PIL import Image, ImageOps
+        from PIL import Image
 
-        image = ImageOps.exif_transpose(image).convert("RGB")
+        image = decoded(image)
         size, side = self.input["size"], self.input.get("resize", 0)
         kind = Image.Resampling[self.input["filter"].upper()]
         if side == 0 or self.input.get("squash"):
@@ -222,7 +223,10 @@ def load(run: str | os.PathLike[str], *, best: bool = False) -> Network:
 
 
 def _read(file: Path) -> Network:
-    tensors, about = parse(bytearray(file.read_bytes()))
+    try:
+        tensors, about = parse(bytearray(file.read_bytes()))
+    except HgldError as err:
+        raise HgldError(f"{file}: {err}") from None
     if "hgld.model" not in about:
         raise HgldError(f"{file} is no network: write one with hgld train export net.safetensors")
     return Network(json.loads(about["hgld.model"]), json.loads(about["hgld.input"]), tensors)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import io
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from hgld import _library
 from hgld._library import HgldError, check, library, take
 from hgld.torch import _distributed
 from hgld.torch._host import labels_of, narrow
+from hgld.torch._images import decoded
 
 
 class _Folder:
@@ -25,11 +25,11 @@ class _Folder:
     def __init__(self, spec: dict[str, Any]) -> None:
         self.lib, self.number, error = library(), ctypes.c_uint64(), ctypes.c_void_p()
         self.generation = _library.generation()
-        code = self.lib.hgld_shards_open(json.dumps(spec).encode(), ctypes.byref(self.number), ctypes.byref(error))
+        code = self.lib.hgld_shards_open(_library.text_of(spec), ctypes.byref(self.number), ctypes.byref(error))
         check(self.lib, code, error)
 
     def __del__(self) -> None:
-        if getattr(self, "generation", -1) == _library.generation() and self.number:
+        if getattr(self, "generation", -1) == _library._generation and self.number:  # None as Python ends
             self.lib.hgld_shards_close(self.number)
 
 
@@ -43,7 +43,8 @@ class Shards(Dataset[tuple[Any, Tensor]]):
     Args:
         folder: with MANIFEST.json.
         split: such as "train", or several.
-        transform: of a PIL image, RGB and upright; None: the item has the PIL image. Needs the package pillow.
+        transform: of a PIL image, RGB, upright and on white; None: the item has the PIL image. Needs the package
+            pillow.
         hold_out: share of the finest classes that are held out, as ``hgld train run --hold-out`` does.
         held_out: whether this is the held-out part.
         hold_out_seed: chooses the classes.
@@ -79,7 +80,7 @@ class Shards(Dataset[tuple[Any, Tensor]]):
         self.levels: list[str] = about["levels"]
         self.classes: list[list[str]] = about["classes"]
         self.num_classes = [len(names) for names in self.classes]
-        labels = torch.empty((about["images"], len(self.levels)), dtype=torch.int32)
+        labels = torch.empty((about["images"], len(self.levels)), dtype=torch.int32, device="cpu")
         error = ctypes.c_void_p()
         code = opened.lib.hgld_shards_labels(opened.number, labels.data_ptr(), labels.numel(), ctypes.byref(error))
         check(opened.lib, code, error)
@@ -94,6 +95,7 @@ class Shards(Dataset[tuple[Any, Tensor]]):
         return len(self.labels)
 
     def _index(self, index: int) -> int:
+        index = _library.whole(index, "index")
         i = index + len(self) if index < 0 else index
         if not 0 <= i < len(self):
             raise IndexError(f"there is no image {index} of {len(self)}")
@@ -119,10 +121,10 @@ class Shards(Dataset[tuple[Any, Tensor]]):
         return take(opened.lib, text)
 
     def __getitem__(self, index: int) -> tuple[Any, Tensor]:
-        from PIL import Image, ImageOps
+        from PIL import Image
 
         with Image.open(io.BytesIO(self.file(index))) as file:
-            image = ImageOps.exif_transpose(file).convert("RGB")
+            image = decoded(file)
         return image if self.transform is None else self.transform(image), self.labels[self._index(index)]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,7 +160,7 @@ class BatchSampler(Sampler[list[int]]):
             labels = labels.labels
         self._labels = narrow(labels_of(labels, len(labels), None, "labels")).view(len(labels), -1)
         self._spec = {"name": name, "settings": {"batch": batch_size, "m": samples_per_class, **settings}}
-        self.seed, self.epoch = seed, 0
+        self.seed, self.epoch = _library.whole(seed, "seed"), 0
         self._made: tuple[int, list[list[int]]] | None = None
         self._batches()
 
@@ -166,7 +168,7 @@ class BatchSampler(Sampler[list[int]]):
         if self._made is None or self._made[0] != self.epoch:
             rows, levels = self._labels.shape
             batches = _library.asked(
-                "hgld_batches", json.dumps(self._spec).encode(), self._labels.data_ptr(), rows, levels, self.seed,
+                "hgld_batches", _library.text_of(self._spec), self._labels.data_ptr(), rows, levels, self.seed,
                 self.epoch,
             )  # fmt: skip
             self._made = self.epoch, batches
@@ -174,7 +176,7 @@ class BatchSampler(Sampler[list[int]]):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, counted from 0."""
-        self.epoch = epoch
+        self.epoch = _library.whole(epoch, "epoch", 0)
 
     def __len__(self) -> int:
         return len(self._batches())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from hgld._library import HgldError, library
+from hgld._library import HgldError, library, whole
 from hgld.torch._host import check_rows, labels_of, untraced
-from hgld.torch._loss import Loss
+from hgld.torch._loss import Loss, Others
 
 
 class XBM(nn.Module):
@@ -30,7 +32,8 @@ class XBM(nn.Module):
 
     def __init__(self, loss: Loss, size: int, *, start: int = 0, first: bool = False, weight: float = 1.0) -> None:
         super().__init__()
-        self.loss, self.size, self.start, self.first, self.weight = loss, size, start, first, weight
+        self.loss, self.size, self.start = loss, whole(size, "size", 1), whole(start, "start")
+        self.first, self.weight = first, weight
         self.register_buffer("rows", torch.empty(0, 0))
         self.register_buffer("labels", torch.empty(0, 0, dtype=torch.int32))
         self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
@@ -69,9 +72,7 @@ class XBM(nn.Module):
             value = self.loss.of_rows(
                 embeddings,
                 labels,
-                memory=self.rows,
-                memory_labels=self.labels,
-                memory_self=own,
+                memory=Others(self.rows, self.labels, own),
                 memory_weight=self.weight,
             )
         if self.training and self.first:
@@ -90,7 +91,12 @@ class XBM(nn.Module):
         self.labels[first : first + len(rows)] = labels.to(self.labels)
         return torch.arange(first, first + len(rows), dtype=torch.int32)
 
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: object) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: Any) -> None:
+        rows = state_dict.get(prefix + "rows")
+        if rows is not None and rows.numel() and len(rows) != self.size:
+            errors: list[str] = args[-1]
+            errors.append(f"{prefix}rows: a memory of {len(rows)} rows, want {self.size}: give size={len(rows)}")
+            return
         for name in ("rows", "labels"):  # they take the shape of those that are loaded
             if prefix + name in state_dict:
                 setattr(self, name, torch.empty_like(state_dict[prefix + name]))
