@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -333,20 +334,39 @@ func (o *serveOptions) finish(j *job, replace bool) (string, error) {
 	var out bytes.Buffer
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
-	if !replace {
-		if err := o.checkReplaced(&apply); err != nil {
-			return "", err
-		}
-	}
+	apply.replace = j.replace || replace
 	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
 		o.onConflict, o.undecided
 	settings.Also = o.also
+	if !replace {
+		err := o.checkReplaced(&apply)
+		if err = withEdited(err, curateStage().CheckEdited(&apply, settings)); err != nil {
+			return "", err
+		}
+	}
 	err := curateStage().Execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil
 	}
-	return out.String(), err
+	return out.String(), withEdited(nil, err)
+}
+
+// withEdited joins what would be lost of the results of other logs and of files that somebody changed, so that the
+// curator is asked once.
+func withEdited(others, err error) error {
+	var replaces *serve.ReplaceError
+	var output *pipeline.OutputError
+	if !errors.As(err, &output) || !output.Replaceable {
+		return cmp.Or(others, err)
+	}
+	text := fmt.Sprintf("%s is %s.", output.Path, output.Is)
+	if errors.As(others, &replaces) {
+		text = replaces.Text + "\n" + text
+	} else if others != nil {
+		return others
+	}
+	return &serve.ReplaceError{Text: text}
 }
 
 // checkReplaced returns a *serve.ReplaceError if other logs made the hierarchy that is to be written,

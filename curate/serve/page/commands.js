@@ -340,7 +340,7 @@ async function finish(app, replace = false) {
   } catch (e) {
     const {orphans, level, parent, replaces} = e.body || {};
     if (replaces) {
-      const answer = await confirm({title: 'This replaces the result of other logs', answers: ['Keep it', 'Replace it'],
+      const answer = await confirm({title: 'This replaces the work of others', answers: ['Keep it', 'Replace it'],
         body: [h('p', {class: 'pre'}, replaces), h('p', {class: 'soft'}, 'Nothing has been written yet.')]});
       if (answer === 1) await finish(app, true);
       return;
