@@ -12,10 +12,7 @@ import (
 // readCuration reads a draft and logs. It tells the user about logs with a torn last line
 // and about logs of another draft.
 func readCuration(j *job, draft string, logs []string) (*curate.Curation, error) {
-	c, err := curate.OpenCuration(draft)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(err, "`hgld cluster run` makes a draft")
-	}
+	c, err := openDraft(draft)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +33,15 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 		return nil, usagef("no log of edits is given")
 	}
 	return c, nil
+}
+
+// openDraft reads a draft.
+func openDraft(path string) (*curate.Curation, error) {
+	c, err := curate.OpenCuration(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "`hgld cluster run` makes a draft")
+	}
+	return c, err
 }
 
 // logsUnder returns the logs that must be replayed to have the session of a log: itself or, if it is the adjudicator's

@@ -110,25 +110,20 @@ type serveOptions struct {
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
 // one, or that of the adjudicator of those before it.
 func (o *serveOptions) chooseLog(j *job, logs []string) error {
-	if last := len(logs) - 1; o.log == "" && last >= 2 && len(o.adjudicate) == 0 {
-		l, err := curate.ReadLogFile(logs[last])
-		if err == nil && l.Adjudicates() {
-			o.log, o.adjudicate = logs[last], logs[:last]
-			var names []string
-			for _, log := range o.adjudicate {
-				names = append(names, j.project.Inside(log))
-			}
-			j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
-				strings.Join(names, " and "))
-		}
+	if o.log != "" {
+		return nil
 	}
-	switch {
-	case o.log != "":
-	case len(logs) == 1:
-		o.log = logs[0]
-	default:
-		return usagef("the project names %s, but the page appends to a single log; choose it with --log",
-			count(len(logs), "log"))
+	if o.log = logOf(logs); o.log == "" || len(logs) > 1 && len(o.adjudicate) > 0 {
+		return logsError("the page appends to", logs)
+	}
+	if last := len(logs) - 1; last > 0 {
+		o.adjudicate = logs[:last]
+		var names []string
+		for _, log := range o.adjudicate {
+			names = append(names, j.project.Inside(log))
+		}
+		j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
+			strings.Join(names, " and "))
 	}
 	return nil
 }

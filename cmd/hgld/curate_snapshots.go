@@ -72,7 +72,7 @@ func compareSnapshots(c *cli.Context, j *job, edits []curate.Edit) error {
 			return err
 		}
 	}
-	draft, _, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}
