@@ -65,7 +65,7 @@ func curateCommand() *cli.Command {
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 		curateParentsCommand(), curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
-		curateRestoreCommand(),
+		curateSnapshotCommand(), curateRestoreCommand(),
 	)
 }
 

@@ -65,6 +65,7 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 	var a struct {
 		Snapshots []curate.Named     `json:"snapshots"`
 		Changes   []curate.TagChange `json:"changes"`
+		Details   []curate.Detail    `json:"details"`
 	}
 	s.mu.Lock()
 	a.Snapshots = curate.Snapshots(s.session.Edits())
@@ -73,6 +74,9 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 		var of int
 		if of, err = strconv.Atoi(text); err == nil {
 			a.Changes, err = s.session.ChangesSince(of)
+		}
+		if err == nil {
+			a.Details, err = s.session.DetailsBetween(of, s.session.Version())
 		}
 	}
 	s.mu.Unlock()
