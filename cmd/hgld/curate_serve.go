@@ -160,14 +160,21 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := o.makeLog(); err != nil {
+	made, err := o.makeLog()
+	if err != nil {
 		return err
 	}
 	log, contents, err := curate.OpenLog(o.log)
 	if err != nil {
 		return logError(err)
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
+	started := false
+	defer func() {
+		err = errors.Join(err, log.Close())
+		if made && !started { // a log of nobody would keep another curator from beginning
+			err = errors.Join(err, os.Remove(o.log))
+		}
+	}()
 	if contents.Torn != nil {
 		j.say("%v; it is left out", contents.Torn)
 	}
@@ -194,7 +201,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	defer func() { err = errors.Join(err, closeVectors()) }()
 	c.People, c.Origin = people, o.origin
 	c.WriteHierarchy = func(replace bool) (string, error) { return o.finish(j, replace) }
-	return o.listen(j, c)
+	return o.listen(j, c, func() { started = true })
 }
 
 // readPeople reads who may come through the proxy.
@@ -219,19 +226,19 @@ func countPeople(n int) string {
 	return strconv.Itoa(n) + " people"
 }
 
-// makeLog creates the log if it does not exist.
-func (o *serveOptions) makeLog() error {
+// makeLog creates the log if it does not exist, and reports whether it did.
+func (o *serveOptions) makeLog() (made bool, err error) {
 	if _, err := os.Stat(o.log); !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	if _, err := os.Stat(o.draft); err != nil {
-		return withHint(err, "hgld cluster run makes a draft")
+		return false, withHint(err, "hgld cluster run makes a draft")
 	}
-	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
+	err = curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another server has just created the log; opening it reports that
+		return false, nil // another server has just created the log; opening it reports that
 	}
-	return logError(err)
+	return err == nil, logError(err)
 }
 
 // openSession replays the logs on the draft.
@@ -393,8 +400,8 @@ func (o *serveOptions) checkReplaced(j *job) error {
 	return &serve.ReplaceError{Text: r.Text()}
 }
 
-// listen serves the page until ctx is cancelled.
-func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
+// listen serves the page until ctx is cancelled. It calls started once the page can be opened.
+func (o *serveOptions) listen(j *job, c serve.Config, started func()) (err error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
 		return withHint(err, "if another program uses port %d, --port 0 takes any free port", o.port)
@@ -429,6 +436,7 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	if err := give("open in a browser, once", s.Key()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	started()
 	defer func() { err = errors.Join(err, link.Remove()) }()
 	j.say("%s: %s; every edit is saved at once; ctrl-C stops the server", o.log, count(c.Session.Version(), "edit"))
 	if err := s.Serve(j.ctx, listener); err != nil {

@@ -326,10 +326,10 @@ async function statistics(app) {
   let days;
   try { ({days} = await ask('/api/stats')); } catch (e) { app.view.say(`${e.message}.`); return; }
   const columns = ['edits', 'undone', 'read', 'dropped', 'confirmed', 'groups', 'flags'];
-  inform('Statistics', 'wide', days?.length ? h('table', {}, h('thead', {}, h('tr', {}, ['day', 'curator'].map((x) => h('th', {scope: 'col'}, x)),
+  inform('Statistics', 'wide days', days?.length ? h('table', {}, h('thead', {}, h('tr', {}, ['day', 'curator'].map((x) => h('th', {scope: 'col'}, x)),
     columns.map((x) => h('th', {scope: 'col', class: 'n'}, x)))),
   h('tbody', {}, days.toReversed().map((d) => h('tr', {}, h('td', {}, d.day), h('td', {dir: 'auto'}, d.by || 'unknown'),
-    columns.map((x) => h('td', {class: 'n'}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
+    columns.map((x) => h('td', {class: 'n', data: {what: x}}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
   h('p', {class: 'soft'}, 'Edits by day and curator. “Read” and “confirmed” count labels: those accepted, moved or dropped, and those decided as '
     + 'proposed without a look at each. “Flags” counts notes, too.'));
 }
