@@ -100,6 +100,9 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err != nil {
 		return err
 	}
+	if err := namedOnce(s.Logs); err != nil {
+		return err
+	}
 	j.say("reading %s and %s", s.Draft, strings.Join(s.Logs, ", "))
 	files, err := readCuration(j, s.Draft, s.Logs)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hgld/curate"
+	"hgld/internal/atomicfile"
 )
 
 // readCuration reads a draft and logs. It tells the user about logs with a torn last line
@@ -33,6 +34,16 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 		return nil, usagef("no log of edits is given")
 	}
 	return c, nil
+}
+
+// namedOnce returns an error if two of some logs are one file.
+func namedOnce(logs []string) error {
+	for i, path := range logs {
+		if slices.ContainsFunc(logs[:i], func(other string) bool { return atomicfile.Same(other, path) }) {
+			return usagef("the log %s is named twice; want each curator's own", path)
+		}
+	}
+	return nil
 }
 
 // openDraft reads a draft.

@@ -142,6 +142,9 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if len(o.adjudicate) == 1 {
 		return usagef("--adjudicate must be given at least twice, once for the log of each annotator; got 1")
 	}
+	if err := namedOnce(o.adjudicate); err != nil {
+		return err
+	}
 	if _, err := conflictPolicy(o.onConflict); err != nil {
 		return err
 	}
