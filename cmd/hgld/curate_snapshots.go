@@ -159,7 +159,7 @@ func runCurateSnapshot(c *cli.Context, j *job) error {
 		}
 		if l.save == nil {
 			j.say("%.80q would be a snapshot of %s, after %s", name, l.path, count(l.session.Version(), "edit"))
-			return nil
+			return j.show(map[string]any{"log": l.path, "snapshot": nil}, "")
 		}
 		list := curate.Snapshots(l.session.Edits())
 		made := list[len(list)-1]

@@ -118,7 +118,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	// curate
 	kind(exitIntegrity, func(e *curate.DamageError) string {
 		if e.Line <= 1 {
-			return ""
+			return "want a log that `hgld curate serve` or `import` began, such as edits.jsonl; if this was one, restore it " +
+				"from a backup"
 		}
 		return fmt.Sprintf("restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
 			word(filepath.Base(e.Path)))
