@@ -46,6 +46,21 @@ func namedOnce(logs []string) error {
 	return nil
 }
 
+// sayAdjudicated warns of edits to a log that an adjudicator's log of the project decides about, as it is now.
+func sayAdjudicated(j *job, path string) {
+	own, err := curate.ReadLogFile(path)
+	settings, errSettings := curateStage().Load(j.project, nil)
+	if err != nil || errSettings != nil {
+		return // the command reports it
+	}
+	for _, other := range settings.Logs {
+		l, err := curate.ReadLogFile(other)
+		if err == nil && slices.Contains(l.Contents.Header.Adjudicates, own.SHA256) {
+			j.say("%s decides between %s and others as they are now: after an edit of %s it no longer fits", other, path, path)
+		}
+	}
+}
+
 // openDraft reads a draft.
 func openDraft(path string) (*curate.Curation, error) {
 	c, err := curate.OpenCuration(path)

@@ -155,6 +155,7 @@ func runCurateImport(c *cli.Context, j *job) error {
 		return err
 	}
 	j.say("%s is read as %s", j.args[0], d.ReadAs())
+	sayAdjudicated(j, logPath)
 	into, err := format.OpenImport(logPath, draftPath, c.String("by"), c.Bool("dry-run"), d)
 	if err != nil {
 		return importError(err, logPath, draftPath, j.args[0])

@@ -96,6 +96,7 @@ func withLog(c *cli.Context, j *job, run func(*openedLog) error) (err error) {
 		return err
 	}
 	l := &openedLog{path: path}
+	sayAdjudicated(j, path)
 	if !c.Bool("dry-run") {
 		log, _, openErr := curate.OpenLog(path)
 		if openErr != nil {

@@ -163,6 +163,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	sayAdjudicated(j, o.log)
 	made, err := o.makeLog()
 	if err != nil {
 		return err
