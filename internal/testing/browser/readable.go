@@ -73,7 +73,11 @@ const audit = `(() => {
 		if (!e.checkVisibility({opacityProperty: true}) || !box.width || box.bottom < 0 || box.top > innerHeight || e.closest("noscript")) continue;
 		const name = e.tagName + "." + e.className + " " + e.textContent.slice(0, 40);
 		if (/^(BUTTON|H1|H2|H3|SELECT|INPUT|DT|TH)$/.test(e.tagName) && (box.left < -1 || box.right > wide + 1 || (e.tagName !== "INPUT" && e.scrollWidth > e.clientWidth + 1))) bad.push("cut off: " + name);
-		if (/^T[DH]$/.test(e.tagName) && box.width < 50 && box.height > 90) bad.push("squeezed: " + name);
+		if (/^T[DH]$/.test(e.tagName) && box.width < 50) {
+			const text = document.createRange();
+			text.selectNodeContents(e);
+			if (text.getBoundingClientRect().height > 90) bad.push("squeezed: " + name);
+		}
 		if (![...e.childNodes].some((c) => c.nodeType === 3 && c.data.trim()) || e.closest(":disabled") || e.closest(".stale")) continue;
 		const style = getComputedStyle(e), under = ground(e);
 		const a = light(over(rgba(style.color), under)), b = light(under);
