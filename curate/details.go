@@ -16,9 +16,10 @@ type Detail struct {
 	// What is "name"; the name of the next coarser level, for its parent; "also", for its further parents; "note",
 	// "flag", or "reason" of a drop; or "class" if only one of the versions has it.
 	What string `json:"what"`
-	// Was and Is are the values, "" for none.
+	// Was is the earlier value, "" for none.
 	Was string `json:"was"`
-	Is  string `json:"is"`
+	// Is is the later one.
+	Is string `json:"is"`
 }
 
 // DetailsBetween lists what differs between the state after edit from and that after edit to, besides what

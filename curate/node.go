@@ -103,8 +103,8 @@ func (s *Session) thread(op Op, level, at int) []Edit {
 	return thread
 }
 
-// renamed follows the renamings of a group, which was called name before edit from of the log, to its name now. One that
-// was merged or divided is gone.
+// renamed follows the renamings of a group, which was called name before edit from of the log, to its name now. One
+// that was merged or divided is gone.
 func (s *Session) renamed(level int, name string, from int) string {
 	for i := from; i < len(s.edits); i++ {
 		if e := &s.edits[i]; s.active[i] && e.Op == Rename && e.Level == level && e.From[0].Name == name {

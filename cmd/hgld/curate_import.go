@@ -81,7 +81,8 @@ func logsError(does string, logs []string) error {
 	if len(logs) > 0 {
 		these = ": " + strings.Join(bases(logs), ", ")
 	}
-	return usagef("the project names %s, but %s a single log; choose it with --log%s", count(len(logs), "log"), does, these)
+	return usagef("the project names %s, but %s a single log; choose it with --log%s", count(len(logs), "log"), does,
+		these)
 }
 
 // bases returns the names of files without their folders.

@@ -81,7 +81,8 @@ func runCurateParents(c *cli.Context, j *job) error {
 	return groups.write(j, list)
 }
 
-// curatedOrDraft replays a log on a draft. Unless --log names the log, it need not exist: the groups are then the clusters.
+// curatedOrDraft replays a log on a draft. Unless --log names the log, it need not exist: the groups are then the
+// clusters.
 func curatedOrDraft(c *cli.Context, j *job, draft, log string) (*curate.Session, error) {
 	if _, err := os.Stat(log); !c.IsSet("log") && errors.Is(err, fs.ErrNotExist) {
 		j.say("%s does not exist yet: the groups are the clusters of %s", log, draft)

@@ -163,15 +163,15 @@ func runCurateSnapshot(c *cli.Context, j *job) error {
 		}
 		list := curate.Snapshots(l.session.Edits())
 		made := list[len(list)-1]
-		return j.show(map[string]any{"log": l.path, "snapshot": made}, fmt.Sprintf("%s: this state is called %s; %s in force\n", l.path,
-			stateText(made), count(made.Edits, "edit")))
+		text := fmt.Sprintf("%s: this state is called %s; %s in force\n", l.path, stateText(made), count(made.Edits, "edit"))
+		return j.show(map[string]any{"log": l.path, "snapshot": made}, text)
 	})
 }
 
 func curateRestoreCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
-		Description: "  hgld curate snapshot                         the snapshots, which this command or the page has made\n" +
+		Description: "  hgld curate snapshot                         the snapshots of the log\n" +
 			"  hgld curate restore --dry-run lunch          the labels that would change\n" +
 			"  hgld curate restore lunch                    one edit, as on the page; the later ones stay in the log\n" +
 			"  hgld curate restore '#12'                    the snapshot of edit 12",

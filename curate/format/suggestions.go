@@ -107,8 +107,8 @@ func readJSONSuggestions(data []byte, name string) (*Document, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 		if line.Tag == "" || line.Group == "" {
-			return nil, fmt.Errorf("%s:%d: got the tag %.80q and the group %.80q; want the names of both", name, number, line.Tag,
-				line.Group)
+			return nil, fmt.Errorf("%s:%d: got the tag %.80q and the group %.80q; want the names of both", name, number,
+				line.Tag, line.Group)
 		}
 		s := suggestion{group: line.Group, reason: line.Reason, scored: line.Score != nil}
 		if s.scored {

@@ -276,8 +276,8 @@ func (s Stage) byHand(p *Project, own any) (list []string) {
 	return list
 }
 
-// begin notes in the stamp that a run of the stage has begun, because after a kill its outputs may be those of that run.
-// end takes the note back if the run failed before it wrote anything.
+// begin notes in the stamp that a run of the stage has begun, because after a kill its outputs may be those of that
+// run. end takes the note back if the run failed before it wrote anything.
 func (s Stage) begin(p *Project, own any) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	was, err := s.Stamp(p)

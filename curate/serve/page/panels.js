@@ -143,7 +143,8 @@ export function head(app) {
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? '' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || v.kind === 'flagged' || items.length ? hints[v.kind] : '', v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
+      ['near', 'flagged'].includes(v.kind) || items.length ? hints[v.kind] : '',
+      v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
         class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null,
       sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
         title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null,
@@ -191,7 +192,8 @@ export function views(app) {
     ...(app.model.has.finish ? [['Write', 'w', 'write']] : [])];
   const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Snapshots', 'P', 'snapshots'],
     ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
-  const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size + app.model.flaggedClasses().length}, box = byId('views');
+  const {model: m} = app, box = byId('views');
+  const sizes = {proposals: m.proposed, dropped: m.dropped.size, flagged: m.flagged.size + m.flaggedClasses().length};
   if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
   const button = ([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, onclick: () => app.go(kind)},
     h('span', {}, name, sizes[kind] ? ` ${number(sizes[kind])}` : ''), k ? [' ', key(k)] : null);

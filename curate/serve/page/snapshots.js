@@ -45,5 +45,5 @@ async function compare(app, s) {
 }
 
 // detail is a row of what differs besides the group of a label.
-const detail = (x) => h('tr', {}, h('td', {dir: 'auto'}, shown(x.name)), h('td', {}, x.what !== 'class' ? x.what : x.is ? 'new' : 'gone'), ...[x.was, x.is].map((value) => h('td', {dir: 'auto'},
-  value ? shown(value) : h('span', {class: 'soft'}, 'none'))));
+const detail = (x) => h('tr', {}, h('td', {dir: 'auto'}, shown(x.name)), h('td', {}, x.what !== 'class' ? x.what : x.is ? 'new' : 'gone'),
+  [x.was, x.is].map((value) => h('td', {dir: 'auto'}, value ? shown(value) : h('span', {class: 'soft'}, 'none'))));

@@ -35,7 +35,8 @@ export class Threads {
       const flags = x.flagged ? [section(`Flag${on}`, parts('flags', {by: x.by || (x.level ? '' : 'unknown'), note: x.flag}),
         [['Reply', x.level ? '' : 'f', () => flag(this.app, false, x.group)], ['Resolve', x.level ? '' : 'F', () => flag(this.app, true, x.group)]])] : [];
       const list = x.note ? parts('notes', {note: x.note}) : [];
-      return list.length ? [...flags, section(`${list.length > 1 ? 'Notes' : 'Note'}${on}`, list, [['Add', x.level ? '' : 't', () => note(this.app, x.group)]])] : flags;
+      const notes = `${list.length > 1 ? 'Notes' : 'Note'}${on}`, add = ['Add', x.level ? '' : 't', () => note(this.app, x.group)];
+      return list.length ? [...flags, section(notes, list, [add])] : flags;
     });
   }
 }
@@ -52,7 +53,8 @@ function written({model: m, view}) {
   return list;
 }
 
-// section shows what curators wrote, and buttons as [name, key, run]. The keys are for labels, unless the tree has the focus. A note of another log has no number.
+// section shows what curators wrote, and buttons as [name, key, run]. The keys are for labels, unless the tree has the
+// focus. A note of another log has no number.
 function section(title, list, buttons) {
   const who = (e) => (e.seq ? [e.by || 'unknown', new Date(e.at).toLocaleDateString('en-CA'), e.resolved ? 'resolved' : '']
     : [e.by || (e.op ? 'another log' : '')]).filter(Boolean).join(' · ');

@@ -5,7 +5,8 @@ import {VirtualScroll} from './virtualscroll.js';
 const rowHeight = 30;
 
 // flagOf marks a class that is flagged; its title is the reason.
-const flagOf = (g) => (g?.flagged ? h('span', {class: 'flag', title: g.flag || 'no reason'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null);
+const flagOf = (g) => (g?.flagged ? h('span', {class: 'flag', title: g.flag || 'no reason'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged '))
+  : null);
 
 // Tree lists the groups below their kinds, and these below their parents, with all levels of the
 // log. The groups are in the chosen order, which j and k follow. They keep their positions during
