@@ -91,6 +91,9 @@ func (s *Session) thread(op Op, level, at int) []Edit {
 			continue
 		}
 		for _, r := range e.From {
+			if level > 0 {
+				r.Name = s.renamed(level, r.Name, i+1)
+			}
 			if found, ok := s.finder().find(level, r); ok && int(found) == at {
 				thread = append(thread, *e)
 				break
@@ -98,6 +101,17 @@ func (s *Session) thread(op Op, level, at int) []Edit {
 		}
 	}
 	return thread
+}
+
+// renamed follows the renamings of a group, which was called name before edit from of the log, to its name now. One
+// that was merged or divided is gone.
+func (s *Session) renamed(level int, name string, from int) string {
+	for i := from; i < len(s.edits); i++ {
+		if e := &s.edits[i]; s.active[i] && e.Op == Rename && e.Level == level && e.From[0].Name == name {
+			name = e.To
+		}
+	}
+	return name
 }
 
 // Places lists every place, level by level.

@@ -46,3 +46,27 @@ func TestUndoAndRedoFollowTheLog(t *testing.T) {
 	do(t, s, Edit{Op: Drop, From: refs("bridge")})
 	check("another edit ends what can be redone", 8, 0)
 }
+
+// A thread belongs to the group, whatever it is called. One that takes the old name has its own.
+func TestNotesFollowARenamedGroup(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s,
+		Edit{Op: Note, Level: 1, From: refs("church"), Note: "of stone"},
+		Edit{Op: Rename, Level: 1, From: refs("church"), To: "sacred"},
+		Edit{Op: Note, Level: 1, From: refs("sacred"), Note: "or of wood"},
+		Edit{Op: SetParent, Level: 1, From: refs("church")},
+		Edit{Op: Note, Level: 1, From: refs("church"), Note: "another"},
+	)
+	texts := func(list []Edit) (all []string) {
+		for _, e := range list {
+			all = append(all, e.Note)
+		}
+		return all
+	}
+	for name, want := range map[string][]string{"sacred": {"of stone", "or of wood"}, "church": {"another"}} {
+		at := s.state.index[1][Ref{Name: name}]
+		if got := texts(s.Notes(1, int(at))); !slices.Equal(got, want) {
+			t.Errorf("notes on %q: %q, want %q", name, got, want)
+		}
+	}
+}

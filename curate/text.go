@@ -65,15 +65,21 @@ func ProposedText(n int) string {
 // done in full.
 func (l *LogFile) Text() string {
 	r, w := l.Report, &strings.Builder{}
-	parts := []string{fmt.Sprintf("%d applied", r.Applied)}
+	parts, named := []string{fmt.Sprintf("%d applied", r.Applied)}, 0
+	if l.Contents != nil {
+		named = len(Snapshots(l.Contents.Edits))
+	}
 	for _, p := range []struct {
 		n    int
 		what string
 	}{{r.AlreadyTrue, "already true"}, {r.Partly, "done in part"}, {r.TargetGone, "with a target that is gone"},
-		{r.Impossible, "impossible"}, {r.Reverted, "reverted or reverts"}} {
+		{r.Impossible, "impossible"}, {r.Reverted - named, "reverted or reverts"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
+	}
+	if named > 0 {
+		parts = append(parts, terminal.Count(named, "snapshot"))
 	}
 	fmt.Fprintf(w, "%s: %s: %s\n", l.Name, terminal.Count(r.Edits, "edit"), strings.Join(parts, ", "))
 	for _, c := range r.Conflicts {

@@ -65,7 +65,7 @@ func curateCommand() *cli.Command {
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
 		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
 		curateParentsCommand(), curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
-		curateRestoreCommand(),
+		curateSnapshotCommand(), curateRestoreCommand(),
 	)
 }
 
@@ -98,6 +98,9 @@ func curateApplyCommand() *cli.Command {
 func runCurateApply(j *job, s *curateSettings) error {
 	policy, err := conflictPolicy(s.OnConflict)
 	if err != nil {
+		return err
+	}
+	if err := namedOnce(s.Logs); err != nil {
 		return err
 	}
 	j.say("reading %s and %s", s.Draft, strings.Join(s.Logs, ", "))

@@ -38,6 +38,9 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if adjudication != "" {
 		logs = append(slices.Clone(logs), adjudication)
 	}
+	if err := namedOnce(logs); err != nil {
+		return err
+	}
 	files, err := readCuration(j, draft, logs)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func curateDiffCommand() *cli.Command {
 }
 
 func runCurateDiff(c *cli.Context, j *job) error {
-	draft, _, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func runCurateExport(c *cli.Context, j *job) error {
 	if _, err := format.Formats.Get("format", to); err != nil {
 		return withCode(exitUsage, err)
 	}
-	draft, _, path, err := curateFiles(c, j)
+	draft, path, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}

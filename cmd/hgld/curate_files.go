@@ -7,15 +7,13 @@ import (
 	"slices"
 
 	"hgld/curate"
+	"hgld/internal/atomicfile"
 )
 
 // readCuration reads a draft and logs. It tells the user about logs with a torn last line
 // and about logs of another draft.
 func readCuration(j *job, draft string, logs []string) (*curate.Curation, error) {
-	c, err := curate.OpenCuration(draft)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(err, "`hgld cluster run` makes a draft")
-	}
+	c, err := openDraft(draft)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +34,40 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 		return nil, usagef("no log of edits is given")
 	}
 	return c, nil
+}
+
+// namedOnce returns an error if two of some logs are one file.
+func namedOnce(logs []string) error {
+	for i, path := range logs {
+		if slices.ContainsFunc(logs[:i], func(other string) bool { return atomicfile.Same(other, path) }) {
+			return usagef("the log %s is named twice; want each curator's own", path)
+		}
+	}
+	return nil
+}
+
+// sayAdjudicated warns of edits to a log that an adjudicator's log of the project decides about, as it is now.
+func sayAdjudicated(j *job, path string) {
+	own, err := curate.ReadLogFile(path)
+	settings, errSettings := curateStage().Load(j.project, nil)
+	if err != nil || errSettings != nil {
+		return // the command reports it
+	}
+	for _, other := range settings.Logs {
+		l, err := curate.ReadLogFile(other)
+		if err == nil && slices.Contains(l.Contents.Header.Adjudicates, own.SHA256) {
+			j.say("%s decides between %s and others as they are now: after an edit of %s it no longer fits", other, path, path)
+		}
+	}
+}
+
+// openDraft reads a draft.
+func openDraft(path string) (*curate.Curation, error) {
+	c, err := curate.OpenCuration(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(err, "`hgld cluster run` makes a draft")
+	}
+	return c, err
 }
 
 // logsUnder returns the logs that must be replayed to have the session of a log: itself or, if it is the adjudicator's

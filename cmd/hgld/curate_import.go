@@ -29,7 +29,7 @@ func curateImportCommand() *cli.Command {
 			"  hgld curate import --log anna.jsonl --by anna theirs.json   another hierarchy, as the start of Anna's log",
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "draft", Usage: "draft with the tags that the file assigns (default: the project's)"},
-			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's first)"},
+			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's)"},
 			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
 			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
 				Value: "stop"},
@@ -48,23 +48,63 @@ func formatFlags(more ...cli.Flag) []cli.Flag {
 	), more...)
 }
 
-// curateFiles returns the files of stage 3: those named on the command line, otherwise
+// logOf returns the log that a command continues, of those of a project: the only one, or the adjudicator's of those
+// before it. It returns "" for none or several, of which somebody must choose.
+func logOf(logs []string) string {
+	last := len(logs) - 1
+	switch {
+	case last == 0:
+		return logs[0]
+	case last >= 2:
+		if l, err := curate.ReadLogFile(logs[last]); err == nil && l.Adjudicates() {
+			return logs[last]
+		}
+	}
+	return ""
+}
+
+// chosenLog returns the log that --log names, or that of the project.
+func chosenLog(c *cli.Context, j *job) (string, error) {
+	s, err := curateStage().Load(j.project, nil)
+	if err != nil || c.String("log") != "" {
+		return c.String("log"), err
+	}
+	if log := logOf(s.Logs); log != "" {
+		return log, nil
+	}
+	return "", logsError("the command continues", s.Logs)
+}
+
+// logsError says that a log has to be chosen. does tells what for: "the page appends to".
+func logsError(does string, logs []string) error {
+	these := ""
+	if len(logs) > 0 {
+		these = ": " + strings.Join(bases(logs), ", ")
+	}
+	return usagef("the project names %s, but %s a single log; choose it with --log%s", count(len(logs), "log"), does,
+		these)
+}
+
+// bases returns the names of files without their folders.
+func bases(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(path)
+	}
+	return names
+}
+
+// curateFiles returns the draft and the hierarchy of stage 3: those named on the command line, otherwise
 // the project's.
-func curateFiles(c *cli.Context, j *job) (draft, log, out string, err error) {
+func curateFiles(c *cli.Context, j *job) (draft, out string, err error) {
 	s, err := curateStage().Load(j.project, nil)
 	if err != nil {
-		return "", "", "", err
-	}
-	if len(s.Logs) > 0 {
-		log = s.Logs[0]
+		return "", "", err
 	}
 	if c.IsSet("draft") {
 		s.Draft = c.String("draft")
 	}
-	if c.IsSet("log") {
-		log = c.String("log")
-	}
-	return s.Draft, log, s.Out, nil
+	return s.Draft, s.Out, nil
 }
 
 // readFormat reads a file of any format.
@@ -103,18 +143,20 @@ func runCurateImport(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	draftPath, logPath, _, err := curateFiles(c, j)
+	draftPath, _, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}
-	if logPath == "" {
-		return usagef("no log of edits is named; give one with --log")
+	logPath, err := chosenLog(c, j)
+	if err != nil {
+		return err
 	}
 	d, err := readFormat(c, j.args[0])
 	if err != nil {
 		return err
 	}
 	j.say("%s is read as %s", j.args[0], d.ReadAs())
+	sayAdjudicated(j, logPath)
 	into, err := format.OpenImport(logPath, draftPath, c.String("by"), c.Bool("dry-run"), d)
 	if err != nil {
 		return importError(err, logPath, draftPath, j.args[0])

@@ -15,7 +15,7 @@ func curateLogCommand() *cli.Command {
 		Name: "log", Usage: "list the edits of a log", ArgsUsage: "LOG",
 		Description: "  hgld curate log edits.jsonl               one edit per line\n" +
 			"  hgld curate log --stats edits.jsonl       what each curator did on each day\n" +
-			"  hgld curate log --snapshots edits.jsonl   states with a name, which the page makes\n" +
+			"  hgld curate log --snapshots edits.jsonl   states with a name, which the page and hgld curate snapshot make\n" +
 			"  hgld curate log --compare lunch edits.jsonl   the labels that differ now from the snapshot lunch\n" +
 			"  hgld curate log --compare lunch --compare dinner edits.jsonl   those that differ between two\n" +
 			"  hgld curate log --json edits.jsonl        the edits as stored, after checking them",

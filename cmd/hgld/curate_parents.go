@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +26,7 @@ func curateParentsCommand() *cli.Command {
 			"classes of Wikidata are proposed as kinds. Nothing is decided.",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "draft", Usage: "draft that is curated (default: the project's)"},
-			&cli.StringFlag{Name: "log", Usage: "log of edits (default: the project's first)"},
+			&cli.StringFlag{Name: "log", Usage: "log of edits (default: the project's, or its adjudicator's)"},
 			&cli.StringFlag{Name: "items", Usage: "items.jsonl of stage 1 (default: the project's)"},
 			&cli.IntFlag{Name: "k", Value: 5, Usage: "if no group has a kind yet: at most so many classes"},
 			replaceFlag()),
@@ -42,7 +44,11 @@ func runCurateParents(c *cli.Context, j *job) error {
 	if c.Int("k") < 2 {
 		return usagef("--k is %d; want two kinds or more", c.Int("k"))
 	}
-	draft, log, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
+	if err != nil {
+		return err
+	}
+	log, err := chosenLog(c, j)
 	if err != nil {
 		return err
 	}
@@ -56,17 +62,9 @@ func runCurateParents(c *cli.Context, j *job) error {
 			return err
 		}
 	}
-	logs, err := logsUnder(j, log)
+	session, err := curatedOrDraft(c, j, draft, log)
 	if err != nil {
 		return err
-	}
-	f, err := readCuration(j, draft, logs)
-	if err != nil {
-		return err
-	}
-	session, err := f.Replay(curate.Skip)
-	if err != nil {
-		return logError(err)
 	}
 	items, err := readClassItems(cmp.Or(c.String("items"), clusters.Items))
 	if err != nil {
@@ -81,6 +79,29 @@ func runCurateParents(c *cli.Context, j *job) error {
 		return err
 	}
 	return groups.write(j, list)
+}
+
+// curatedOrDraft replays a log on a draft. Unless --log names the log, it need not exist: the groups are then the
+// clusters.
+func curatedOrDraft(c *cli.Context, j *job, draft, log string) (*curate.Session, error) {
+	if _, err := os.Stat(log); !c.IsSet("log") && errors.Is(err, fs.ErrNotExist) {
+		j.say("%s does not exist yet: the groups are the clusters of %s", log, draft)
+		f, err := openDraft(draft)
+		if err != nil {
+			return nil, err
+		}
+		return f.Replay(curate.Skip)
+	}
+	logs, err := logsUnder(j, log)
+	if err != nil {
+		return nil, err
+	}
+	f, err := readCuration(j, draft, logs)
+	if err != nil {
+		return nil, err
+	}
+	session, err := f.Replay(curate.Skip)
+	return session, logError(err)
 }
 
 // groupsOfTags are the groups of a session that have tags, by number.

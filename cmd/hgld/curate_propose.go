@@ -60,7 +60,7 @@ func proposalCommand(name, usage, examples string, flags []cli.Flag, plan propos
 func appendFlags(dryRun string) []cli.Flag {
 	return append(commonFlags(),
 		&cli.StringFlag{Name: "draft", Usage: "draft of the tags (default: the project's)"},
-		&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's first)"},
+		&cli.StringFlag{Name: "log", Usage: "log to append to (default: the project's, or its adjudicator's)"},
 		&cli.StringFlag{Name: "by", Usage: "who decided (default: the log's curator)"},
 		&cli.BoolFlag{Name: "dry-run", Usage: dryRun})
 }
@@ -87,11 +87,16 @@ func (l *openedLog) add(e curate.Edit) error {
 
 // withLog opens the log of --log or the project, for writing unless this is a dry run, and replays it on its draft.
 func withLog(c *cli.Context, j *job, run func(*openedLog) error) (err error) {
-	draft, path, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
+	if err != nil {
+		return err
+	}
+	path, err := chosenLog(c, j)
 	if err != nil {
 		return err
 	}
 	l := &openedLog{path: path}
+	sayAdjudicated(j, path)
 	if !c.Bool("dry-run") {
 		log, _, openErr := curate.OpenLog(path)
 		if openErr != nil {
@@ -153,7 +158,7 @@ func planParts(op curate.Op) proposalPlan {
 // planPropose plans proposals for the open tags whose nearest name leads by --least.
 func planPropose(c *cli.Context, j *job, f *curate.Curation, s *curate.Session) (curate.Op, []curate.Part, error) {
 	path := c.String("vectors")
-	draft, _, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
 	if err != nil {
 		return "", nil, err
 	}

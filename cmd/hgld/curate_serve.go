@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -109,25 +110,20 @@ type serveOptions struct {
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
 // one, or that of the adjudicator of those before it.
 func (o *serveOptions) chooseLog(j *job, logs []string) error {
-	if last := len(logs) - 1; o.log == "" && last >= 2 && len(o.adjudicate) == 0 {
-		l, err := curate.ReadLogFile(logs[last])
-		if err == nil && l.Adjudicates() {
-			o.log, o.adjudicate = logs[last], logs[:last]
-			var names []string
-			for _, log := range o.adjudicate {
-				names = append(names, j.project.Inside(log))
-			}
-			j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
-				strings.Join(names, " and "))
-		}
+	if o.log != "" {
+		return nil
 	}
-	switch {
-	case o.log != "":
-	case len(logs) == 1:
-		o.log = logs[0]
-	default:
-		return usagef("the project names %s, but the page appends to a single log; choose it with --log",
-			count(len(logs), "log"))
+	if o.log = logOf(logs); o.log == "" || len(logs) > 1 && len(o.adjudicate) > 0 {
+		return logsError("the page appends to", logs)
+	}
+	if last := len(logs) - 1; last > 0 {
+		o.adjudicate = logs[:last]
+		var names []string
+		for _, log := range o.adjudicate {
+			names = append(names, j.project.Inside(log))
+		}
+		j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
+			strings.Join(names, " and "))
 	}
 	return nil
 }
@@ -145,6 +141,9 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	j.say("reading %s", o.draft)
 	if len(o.adjudicate) == 1 {
 		return usagef("--adjudicate must be given at least twice, once for the log of each annotator; got 1")
+	}
+	if err := namedOnce(o.adjudicate); err != nil {
+		return err
 	}
 	if _, err := conflictPolicy(o.onConflict); err != nil {
 		return err
@@ -164,14 +163,22 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := o.makeLog(); err != nil {
+	sayAdjudicated(j, o.log)
+	made, err := o.makeLog()
+	if err != nil {
 		return err
 	}
 	log, contents, err := curate.OpenLog(o.log)
 	if err != nil {
 		return logError(err)
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
+	started := false
+	defer func() {
+		err = errors.Join(err, log.Close())
+		if made && !started { // a log of nobody would keep another curator from beginning
+			err = errors.Join(err, os.Remove(o.log))
+		}
+	}()
 	if contents.Torn != nil {
 		j.say("%v; it is left out", contents.Torn)
 	}
@@ -198,7 +205,7 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	defer func() { err = errors.Join(err, closeVectors()) }()
 	c.People, c.Origin = people, o.origin
 	c.WriteHierarchy = func(replace bool) (string, error) { return o.finish(j, replace) }
-	return o.listen(j, c)
+	return o.listen(j, c, func() { started = true })
 }
 
 // readPeople reads who may come through the proxy.
@@ -223,19 +230,19 @@ func countPeople(n int) string {
 	return strconv.Itoa(n) + " people"
 }
 
-// makeLog creates the log if it does not exist.
-func (o *serveOptions) makeLog() error {
+// makeLog creates the log if it does not exist, and reports whether it did.
+func (o *serveOptions) makeLog() (made bool, err error) {
 	if _, err := os.Stat(o.log); !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	if _, err := os.Stat(o.draft); err != nil {
-		return withHint(err, "hgld cluster run makes a draft")
+		return false, withHint(err, "hgld cluster run makes a draft")
 	}
-	err := curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
+	err = curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another server has just created the log; opening it reports that
+		return false, nil // another server has just created the log; opening it reports that
 	}
-	return logError(err)
+	return err == nil, logError(err)
 }
 
 // openSession replays the logs on the draft.
@@ -333,20 +340,39 @@ func (o *serveOptions) finish(j *job, replace bool) (string, error) {
 	var out bytes.Buffer
 	apply := *j
 	apply.stdout, apply.stderr, apply.json, apply.args = &out, io.Discard, false, nil
-	if !replace {
-		if err := o.checkReplaced(&apply); err != nil {
-			return "", err
-		}
-	}
+	apply.replace = j.replace || replace
 	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
 		o.onConflict, o.undecided
 	settings.Also = o.also
+	if !replace {
+		err := o.checkReplaced(&apply)
+		if err = withEdited(err, curateStage().CheckEdited(&apply, settings)); err != nil {
+			return "", err
+		}
+	}
 	err := curateStage().Execute(&apply, settings)
 	if err != nil && exitCode(err) == exitSomeFailed {
 		return out.String() + err.Error(), nil
 	}
-	return out.String(), err
+	return out.String(), withEdited(nil, err)
+}
+
+// withEdited joins what would be lost of the results of other logs and of files that somebody changed, so that the
+// curator is asked once.
+func withEdited(others, err error) error {
+	var replaces *serve.ReplaceError
+	var output *pipeline.OutputError
+	if !errors.As(err, &output) || !output.Replaceable {
+		return cmp.Or(others, err)
+	}
+	text := fmt.Sprintf("%s is %s.", output.Path, output.Is)
+	if errors.As(others, &replaces) {
+		text = replaces.Text + "\n" + text
+	} else if others != nil {
+		return others
+	}
+	return &serve.ReplaceError{Text: text}
 }
 
 // checkReplaced returns a *serve.ReplaceError if other logs made the hierarchy that is to be written,
@@ -378,8 +404,8 @@ func (o *serveOptions) checkReplaced(j *job) error {
 	return &serve.ReplaceError{Text: r.Text()}
 }
 
-// listen serves the page until ctx is cancelled.
-func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
+// listen serves the page until ctx is cancelled. It calls started once the page can be opened.
+func (o *serveOptions) listen(j *job, c serve.Config, started func()) (err error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
 		return withHint(err, "if another program uses port %d, --port 0 takes any free port", o.port)
@@ -414,6 +440,7 @@ func (o *serveOptions) listen(j *job, c serve.Config) (err error) {
 	if err := give("open in a browser, once", s.Key()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	started()
 	defer func() { err = errors.Join(err, link.Remove()) }()
 	j.say("%s: %s; every edit is saved at once; ctrl-C stops the server", o.log, count(c.Session.Version(), "edit"))
 	if err := s.Serve(j.ctx, listener); err != nil {

@@ -35,7 +35,7 @@ func snapshotNamed(path string, edits []curate.Edit, name string) (curate.Named,
 	}
 	if len(numbers) == 0 {
 		return found, withHint(withCode(exitUsage, registry.Unknown("snapshot", name, names)),
-			"`hgld curate log --snapshots %s` lists them; `P` on the page of `hgld curate serve` makes one", word(path))
+			"`hgld curate log --snapshots %s` lists them; `hgld curate snapshot`, or `P` on the page, makes one", word(path))
 	}
 	return found, nil
 }
@@ -72,7 +72,7 @@ func compareSnapshots(c *cli.Context, j *job, edits []curate.Edit) error {
 			return err
 		}
 	}
-	draft, _, _, err := curateFiles(c, j)
+	draft, _, err := curateFiles(c, j)
 	if err != nil {
 		return err
 	}
@@ -92,21 +92,86 @@ func compareSnapshots(c *cli.Context, j *job, edits []curate.Edit) error {
 	if err != nil {
 		return err
 	}
-	to, result := "now", map[string]any{"log": path, "from": ends[0], "to": nil, "changes": changedTags(session, changes)}
+	details, err := session.DetailsBetween(ends[0].Seq, ends[1].Seq)
+	if err != nil {
+		return err
+	}
+	to, result := "now", map[string]any{"log": path, "from": ends[0], "to": nil, "changes": changedTags(session, changes),
+		"details": details}
 	if len(names) == 2 {
 		to, result["to"] = stateText(ends[1]), ends[1]
 	}
 	return j.show(result, fmt.Sprintf("%s between %s and %s (landmarks, tag, then, now)\n%s",
-		terminal.Count(len(changes), "difference"), stateText(ends[0]), to, session.ChangesText(changes)))
+		terminal.Count(len(changes), "difference"), stateText(ends[0]), to, session.ChangesText(changes))+
+		detailsText(session, details))
+}
+
+// detailsText lists details below their number, "" for none.
+func detailsText(s *curate.Session, details []curate.Detail) string {
+	if len(details) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of names, parents, notes, flags or reasons (then, now)\n%s",
+		terminal.Count(len(details), "difference"), s.DetailsText(details))
 }
 
 // stateText names a snapshot and the edit that made it.
 func stateText(s curate.Named) string { return fmt.Sprintf("%.80q (edit %d)", s.Name, s.Seq) }
 
+func curateSnapshotCommand() *cli.Command {
+	return &cli.Command{
+		Name: "snapshot", Usage: "name the present state of a log, or list the states with names", ArgsUsage: "[NAME]",
+		Description: "  hgld curate snapshot lunch                   one edit, which changes nothing; `P` on the page does the same\n" +
+			"  hgld curate snapshot                         the snapshots of the log\n" +
+			"  hgld curate log --compare lunch edits.jsonl  what differs now\n" +
+			"  hgld curate restore lunch                    back to it",
+		Flags:  appendFlags("check the name and write nothing"),
+		Action: actionWithArgs(0, 1, "the name of a snapshot", runCurateSnapshot),
+	}
+}
+
+// runCurateSnapshot is `hgld curate snapshot`.
+func runCurateSnapshot(c *cli.Context, j *job) error {
+	if len(j.args) == 0 {
+		path, err := chosenLog(c, j)
+		if err != nil {
+			return err
+		}
+		log, err := curate.ReadLog(path)
+		if err != nil {
+			return logError(err)
+		}
+		list := curate.Snapshots(log.Edits)
+		return j.show(map[string]any{"log": path, "snapshots": list}, curate.SnapshotsText(list))
+	}
+	name := j.args[0]
+	if strings.TrimSpace(name) == "" {
+		return usagef("the name of a snapshot is empty")
+	}
+	return withLog(c, j, func(l *openedLog) error {
+		for _, s := range curate.Snapshots(l.session.Edits()) {
+			if s.Name == name {
+				return usagef("%s has a snapshot %s already; give this state another name", l.path, stateText(s))
+			}
+		}
+		if err := l.add(curate.Edit{Op: curate.Snapshot, Note: name}); err != nil {
+			return err
+		}
+		if l.save == nil {
+			j.say("%.80q would be a snapshot of %s, after %s", name, l.path, count(l.session.Version(), "edit"))
+			return j.show(map[string]any{"log": l.path, "snapshot": nil}, "")
+		}
+		list := curate.Snapshots(l.session.Edits())
+		made := list[len(list)-1]
+		text := fmt.Sprintf("%s: this state is called %s; %s in force\n", l.path, stateText(made), count(made.Edits, "edit"))
+		return j.show(map[string]any{"log": l.path, "snapshot": made}, text)
+	})
+}
+
 func curateRestoreCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
-		Description: "  hgld curate log --snapshots edits.jsonl      the snapshots, which the page makes\n" +
+		Description: "  hgld curate snapshot                         the snapshots of the log\n" +
 			"  hgld curate restore --dry-run lunch          the labels that would change\n" +
 			"  hgld curate restore lunch                    one edit, as on the page; the later ones stay in the log\n" +
 			"  hgld curate restore '#12'                    the snapshot of edit 12",
@@ -127,6 +192,10 @@ func runCurateRestore(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
+		details, err := l.session.DetailsBetween(len(edits), to.Seq)
+		if err != nil {
+			return err
+		}
 		lost, back := curate.RestoreEffect(edits, to.Seq)
 		differs, written := lost+back > 0, l.save != nil
 		if differs {
@@ -136,13 +205,13 @@ func runCurateRestore(c *cli.Context, j *job) error {
 		}
 		if j.json {
 			return writeJSON(j, map[string]any{"log": l.path, "snapshot": to, "changes": changedTags(l.session, changes),
-				"edits_out": lost, "edits_back": back, "written": written && differs})
+				"details": details, "edits_out": lost, "edits_back": back, "written": written && differs})
 		}
 		if !differs {
 			j.print("%s: nothing to restore: the state is that of %s\n", l.path, stateText(to))
 			return nil
 		}
-		j.print("%s", l.session.ChangesText(changes))
+		j.print("%s%s", l.session.ChangesText(changes), detailsText(l.session, details))
 		effect := fmt.Sprintf("%s; %s out of force, %d back in force", count(len(changes), "tag"), count(lost, "edit"), back)
 		if written {
 			j.print("%s: restore %s: %s\n", l.path, stateText(to), effect)

@@ -118,7 +118,8 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	// curate
 	kind(exitIntegrity, func(e *curate.DamageError) string {
 		if e.Line <= 1 {
-			return ""
+			return "want a log that `hgld curate serve` or `import` began, such as edits.jsonl; if this was one, restore it " +
+				"from a backup"
 		}
 		return fmt.Sprintf("restore the log from a backup; `hgld curate salvage %s` keeps the edits before the damage",
 			word(filepath.Base(e.Path)))
@@ -359,6 +360,9 @@ func occupiedOutput(e *pipeline.OutputError) string {
 	switch {
 	case e.Folder:
 		return "name a new or empty folder"
+	case e.Edited && e.Command == "curate apply":
+		return fmt.Sprintf("`hgld curate import --log LOG %s` makes edits of the changes; `hgld %s --replace` overwrites the file",
+			word(filepath.Base(e.Path)), e.Command)
 	case e.Replaceable:
 		return fmt.Sprintf("name another file, or overwrite this one: `hgld %s --replace`", e.Command)
 	}
@@ -389,12 +393,15 @@ func refusedBuild(e *shards.RefusedError) string {
 
 // changedInput is the hint for an input that was changed after a stage wrote it.
 func changedInput(e *pipeline.ChangedError) string {
+	again := typed(e.Project, e.Writer)
 	way := "`%s` writes it again"
-	if e.Writer == e.Reader {
+	switch {
+	case e.Writer == e.Reader:
 		way = "delete it, and `%s` makes it again"
+	case e.Kept:
+		again += " --replace"
 	}
-	return fmt.Sprintf(way+"; if it was changed on purpose, --changed accepts it and records that",
-		typed(e.Project, e.Writer))
+	return fmt.Sprintf(way+"; if it was changed on purpose, --changed accepts it and records that", again)
 }
 
 // missingInput is the hint for an input that does not exist.

@@ -78,10 +78,10 @@ func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document,
 	return suggested(name, best, sources)
 }
 
-// isJSONSuggestions reports whether the first line is an object with a tag and a group.
+// isJSONSuggestions reports whether the first line is an object with a tag.
 func isJSONSuggestions(data []byte) bool {
 	var line jsonSuggestion
-	return json.Unmarshal([]byte(firstLine(data)), &line) == nil && line.Tag != "" && line.Group != ""
+	return json.Unmarshal([]byte(firstLine(data)), &line) == nil && line.Tag != ""
 }
 
 // jsonSuggestion is a line of JSON lines.
@@ -107,7 +107,8 @@ func readJSONSuggestions(data []byte, name string) (*Document, error) {
 			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
 		if line.Tag == "" || line.Group == "" {
-			return nil, fmt.Errorf("%s:%d: a tag or a group without a name", name, number)
+			return nil, fmt.Errorf("%s:%d: got the tag %.80q and the group %.80q; want the names of both", name, number,
+				line.Tag, line.Group)
 		}
 		s := suggestion{group: line.Group, reason: line.Reason, scored: line.Score != nil}
 		if s.scored {

@@ -60,7 +60,8 @@ func TestDamagedJSONSuggestionsNameTheLine(t *testing.T) {
 	first := `{"tag":"a","group":"b"}` + "\n"
 	for text, want := range map[string]string{
 		first + "{\n":                                 "f:2: unexpected end",
-		first + `{"tag":"chapel"}`:                    "f:2: a tag or a group without a name",
+		first + `{"tag":"chapel"}`:                    `f:2: got the tag "chapel" and the group ""; want the names of both`,
+		`{"tag":"chapel","class":"church"}` + "\n":    `f:1: got the tag "chapel" and the group ""; want the names of both`,
 		first + `{"tag":"a","group":"b","score":"x"}`: "f:2: json: cannot unmarshal string",
 	} {
 		if _, err := Read([]byte(text), "f", "", labels.ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -174,7 +174,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer{View: view})
 }
 
-// ReplaceError says that the hierarchy to write would replace one that other logs made.
+// ReplaceError says that the files to write would replace what other logs made, or what somebody changed.
 type ReplaceError struct {
 	// Text says which, and what would be lost.
 	Text string

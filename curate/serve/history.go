@@ -65,6 +65,7 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 	var a struct {
 		Snapshots []curate.Named     `json:"snapshots"`
 		Changes   []curate.TagChange `json:"changes"`
+		Details   []curate.Detail    `json:"details"`
 	}
 	s.mu.Lock()
 	a.Snapshots = curate.Snapshots(s.session.Edits())
@@ -73,6 +74,9 @@ func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
 		var of int
 		if of, err = strconv.Atoi(text); err == nil {
 			a.Changes, err = s.session.ChangesSince(of)
+		}
+		if err == nil {
+			a.Details, err = s.session.DetailsBetween(of, s.session.Version())
 		}
 	}
 	s.mu.Unlock()
@@ -110,15 +114,19 @@ func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"edits": list})
 }
 
-// threads answers with what was written about a tag, by whom and when: of its flag, with replies, and its notes.
+// threads answers with what was written about a tag, or with level=1 about a group, by whom and when: of its flag,
+// with replies, and its notes.
 func (s *Server) threads(w http.ResponseWriter, r *http.Request) {
-	tag, ok := s.askedTag(w, r)
-	if !ok {
+	level, errLevel := strconv.Atoi(r.URL.Query().Get("level"))
+	at, errAt := strconv.Atoi(r.URL.Query().Get("at"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errLevel != nil || errAt != nil || level < 0 || level >= len(s.session.Levels()) || at < 0 ||
+		at >= s.session.Size(level) {
+		http.Error(w, "level and at are the place of a label or group", http.StatusBadRequest)
 		return
 	}
-	s.mu.Lock()
-	flags, notes := s.session.Flags(0, tag), s.session.Notes(0, tag)
-	s.mu.Unlock()
+	flags, notes := s.session.Flags(level, at), s.session.Notes(level, at)
 	writeJSON(w, http.StatusOK, map[string]any{"flags": describeAll(flags), "notes": describeAll(notes)})
 }
 

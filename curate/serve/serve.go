@@ -156,7 +156,7 @@ type Config struct {
 	Names []string
 
 	// WriteHierarchy writes the hierarchy and returns what to tell the curator. Unless replace is set,
-	// it returns a *ReplaceError instead of replacing the result of other logs.
+	// it returns a *ReplaceError instead of replacing the result of other logs, or a file that somebody changed.
 	WriteHierarchy func(replace bool) (string, error)
 	// Linked is called when the one-time link has been used, with the key of the next
 	// one.

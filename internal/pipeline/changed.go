@@ -41,10 +41,17 @@ func (s Stage) TrustInputs(j Job, own any) error {
 			list = append(list, c.accept(o.Project))
 		default:
 			list = append(list, &ChangedError{o.Project, s.Command, c.path, c.by.Command, c.was.Finished,
-				c.was.sum(o.Project.Inside(c.path)), c.now})
+				c.by.keeps(o.Project, c.path), c.was.sum(o.Project.Inside(c.path)), c.now})
 		}
 	}
 	return errors.Join(list...)
+}
+
+// keeps reports whether the project's settings make the stage write path as a kind that people correct.
+func (s Stage) keeps(p *Project, path string) bool {
+	return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
+		return f.stage == s.Name && !f.read && p.engine().Kinds[f.Kind].ByHand && atomicfile.Same(f.Path, path)
+	})
 }
 
 // Accepted returns the command of the stage that wrote a file which a user has changed since

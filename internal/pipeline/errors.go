@@ -68,6 +68,7 @@ type ChangedError struct {
 	Path     string    // path as in the settings
 	Writer   string    // command of the stage that wrote it
 	Written  time.Time // end of that stage
+	Kept     bool      // that stage overwrites it only if the user allows it
 	Was, Now string    // SHA-256
 }
 

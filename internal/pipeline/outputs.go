@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"time"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/settings"
@@ -18,6 +21,8 @@ type Kind struct {
 	Ours func(path string) (bool, error)
 	// Folder says that the kind is a folder. hgld adds files to it.
 	Folder bool
+	// ByHand says that people correct such files. A stage keeps one that was changed since it wrote it.
+	ByHand bool
 	// Files lists what a command writes for a name that is no path itself, such as a prefix. nil:
 	// the file of that name.
 	Files func(name string) []Output
@@ -46,6 +51,7 @@ type OutputError struct {
 	Replaceable bool   // the user may allow it
 	Folder      bool   // the output is a folder
 	Mismatch    bool   // a file has the name of the folder to write, or a folder that of the file
+	Edited      bool   // hgld wrote it, and it was changed since
 }
 
 // Error names the command, the output, and what stands there.
@@ -223,6 +229,77 @@ func (s Stage) CheckOutputs(j Job, own any, more ...Output) error {
 	o := j.Options()
 	return o.Project.CheckOutputs(Writing{Command: s.Command, Stage: s.Name, In: s.reads(own),
 		Out: append(s.writes(own), more...), Replace: o.Replace})
+}
+
+// CheckEdited returns an [OutputError] if the stage would overwrite a file of a kind that people correct, and this one
+// was changed since the stage wrote it. The user may allow it. If the last run was killed, nobody knows who changed it.
+func (s Stage) CheckEdited(j Job, own any) error {
+	o := j.Options()
+	if o.Replace || o.Project.File == "" {
+		return nil
+	}
+	was, err := s.Stamp(o.Project)
+	switch {
+	case IsMissing(err) || errors.Is(err, ErrOtherStamp) || errors.As(err, new(*StampError)):
+		return nil
+	case err != nil:
+		return err
+	case was.Begun:
+		return nil
+	}
+	for _, path := range s.byHand(o.Project, own) {
+		rel := o.Project.Inside(path)
+		want := was.sum(rel)
+		if want == "" {
+			continue
+		}
+		now, err := hashOf(path)
+		if err != nil {
+			return err
+		}
+		if now != want || was.Changed[rel] != "" {
+			return &OutputError{Command: s.Command, Path: path, Replaceable: true, Edited: true,
+				Is: "a file that was changed since it was written on " + was.Finished.Format(time.DateTime)}
+		}
+	}
+	return nil
+}
+
+// byHand lists the existing files of kinds that people correct among the outputs of the stage.
+func (s Stage) byHand(p *Project, own any) (list []string) {
+	for _, o := range p.expand(s.writes(own)) {
+		info, err := os.Stat(o.Path)
+		if p.engine().Kinds[o.Kind].ByHand && err == nil && info.Mode().IsRegular() {
+			list = append(list, o.Path)
+		}
+	}
+	return list
+}
+
+// begin notes in the stamp that a run of the stage has begun, because after a kill its outputs may be those of that
+// run. end takes the note back if the run failed before it wrote anything.
+func (s Stage) begin(p *Project, own any) (end func(error) error, err error) {
+	nothing := func(err error) error { return err }
+	was, err := s.Stamp(p)
+	if err != nil || p.File == "" || was.Begun || len(s.byHand(p, own)) == 0 {
+		return nothing, nil // CheckEdited has reported an error that matters
+	}
+	before, err := p.engine().Fingerprint(s.byHand(p, own))
+	if err != nil {
+		return nil, err
+	}
+	begun := was
+	begun.Begun = true
+	if err := s.writeStamp(p, begun); err != nil {
+		return nil, err
+	}
+	return func(failed error) error {
+		after, err := p.engine().Fingerprint(s.byHand(p, own))
+		if err != nil || !maps.Equal(before, after) {
+			return errors.Join(failed, err)
+		}
+		return errors.Join(failed, s.writeStamp(p, was))
+	}, nil
 }
 
 // checkConfigured checks the outputs that the project's settings name. It accepts existing files with

@@ -14,6 +14,7 @@
 //	finished    time, UTC
 //	limit       a trial on so many items; absent otherwise
 //	partial     true if some items failed that the same command may mend
+//	begun       true while a later run works, and after it was killed
 //	settings    of the stage, as YAML, with paths relative to the project
 //	given       keys of settings that a flag, an assignment, a variable or another file set
 //	in, out     path -> fingerprint of what was read and written

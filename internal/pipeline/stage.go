@@ -187,16 +187,26 @@ func (s Stage) Execute(j Job, own any) error {
 	if err := s.TrustInputs(j, own); err != nil {
 		return err
 	}
+	if err := s.CheckEdited(j, own); err != nil {
+		return err
+	}
 	before, err := s.InputPrints(p, own)
+	if err != nil {
+		return err
+	}
+	end, err := s.begin(p, own)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(s.run(j, own), j.Close())
 	complete, again := p.engine().ended(err)
 	if err != nil && !complete {
-		return err
+		return end(err)
 	}
 	_, out := s.files(own) // after the run, which decides whether a file is written at all
+	if !s.isOwn(p, out) {
+		return end(err)
+	}
 	return errors.Join(err, s.Record(j, own, before, out, again))
 }
 

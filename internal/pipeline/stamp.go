@@ -29,6 +29,7 @@ type Stamp struct {
 	Finished time.Time         `json:"finished"`          // UTC, whole seconds
 	Limit    int               `json:"limit,omitempty"`   // number of items of a trial
 	Partial  bool              `json:"partial,omitempty"` // some items failed, and a retry may succeed
+	Begun    bool              `json:"begun,omitempty"`   // a later run has begun, and may have been killed
 	Settings string            `json:"settings"`          // resolved settings as YAML
 	Given    []string          `json:"given,omitempty"`   // keys of settings that hgld.yaml did not set
 	In       map[string]string `json:"in"`                // path -> fingerprint

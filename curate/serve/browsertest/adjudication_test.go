@@ -3,6 +3,7 @@
 package browsertest
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -186,4 +187,42 @@ func TestThreeCuratorsAndCardsInPlaceOfTheRowsOfDifferences(t *testing.T) {
 	if got := edits[1]; got.To != "water" || !slices.Equal(names(got), labels[2:]) {
 		t.Errorf("the second edit moves %q to %q; want lake to water", names(got), got.To)
 	}
+}
+
+// The page asks before it replaces a hierarchy that somebody has changed by hand.
+func TestWriteKeepsAChangedHierarchy(t *testing.T) {
+	dir := smallProject(t)
+	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte("hgld: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, b := openPage(t, dir)
+	path := filepath.Join(dir, "hierarchy.json")
+	b.Keys("a")
+	b.saved(1)
+	b.Keys("w")
+	b.Until("written", `document.querySelector("dialog[open]")?.textContent.includes("hierarchy.json written")`)
+	b.Keys(kb.Escape, "a")
+	b.saved(2)
+	changed := strings.Replace(mustRead(t, path), "{", "{ ", 1)
+	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, replace := range []bool{false, true} {
+		b.Keys("w")
+		b.Until("it asks", `document.querySelector("dialog[open]")?.textContent.includes("hierarchy.json is a file that was changed since it was written on")`)
+		if !replace {
+			b.Keys(kb.Enter)
+			b.Until("it is kept", `!document.querySelector("dialog[open]")`)
+			if mustRead(t, path) != changed {
+				t.Error("the changed hierarchy was replaced")
+			}
+			continue
+		}
+		b.Click("dialog[open] .buttons button:nth-child(2)")
+		b.Until("written", `document.querySelector("dialog[open]")?.textContent.includes("hierarchy.json written")`)
+	}
+	if text := mustRead(t, path); strings.HasPrefix(text, "{ ") {
+		t.Error("the hierarchy was not replaced")
+	}
+	s.stop()
 }

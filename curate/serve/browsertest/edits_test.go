@@ -124,6 +124,48 @@ func TestFlagsAreAQueue(t *testing.T) {
 	}
 }
 
+// Groups have flags and notes, too, made in the tree: the panel and the head of the group show them, also after it was
+// renamed, and the queue names the group.
+func TestGroupsHaveFlagsAndNotes(t *testing.T) {
+	s, b := openPage(t, smallProject(t))
+	group := b.rows()[0]
+	thread := func(what, want string) {
+		b.Until(what, fmt.Sprintf(`[...document.querySelectorAll("#side .thread")].map(e => e.innerText.replace(/\s+/g, " ")
+			.replace(/\d+-\d\d-\d\d/, "DAY").replace(/\d+-\d\d-\d\d/, "DAY")).join("; ") === %q`, want))
+	}
+	b.Focus("#tree")
+	b.Keys("t", "wet ones", kb.Enter)
+	b.saved(1)
+	b.says(fmt.Sprintf("Noted on “%s”", group))
+	b.Click("#side .thread button") // for the group, although the focus is elsewhere
+	b.Keys("and dry ones", kb.Enter)
+	b.saved(2)
+	b.Focus("#tree")
+	b.Keys("f", "too wide", kb.Enter)
+	b.saved(3)
+	b.Keys("r", "places", kb.Enter)
+	b.saved(4)
+	thread("both notes and the flag of the group", "Flag on “places” Anna · DAY too wide Reply Resolve; "+
+		"Notes on “places” Anna · DAY wet ones Anna · DAY and dry ones Add")
+	b.Until("the head has the flag and the last note", `/⚑ too wide · ✎ and dry ones/.test(document.querySelector("#head .under").innerText)`)
+	b.Readable("light-1280-group-notes")
+	b.screen("flagged")
+	b.Until("the queue names it", `/places ⚑ too wide/.test(document.querySelector("#head .under").innerText)`)
+	b.Readable("light-1280-flagged-group")
+	b.Click("#head .under button.link")
+	b.at("from the queue", "places")
+	b.Click("#side .thread button + button")
+	b.Keys("split it later", kb.Enter)
+	b.saved(5)
+	thread("only the notes are left", "Notes on “places” Anna · DAY wet ones Anna · DAY and dry ones Add")
+	s.stop()
+	for i, e := range s.edits() {
+		if e.Level != 1 || i == 4 && !e.Resolved {
+			t.Errorf("edit %d is %+v; want one of the group", i+1, e)
+		}
+	}
+}
+
 // One key shows the labels by certainty, by landmarks, and by name. Outliers stay below the break.
 func TestLabelsAreSorted(t *testing.T) {
 	s, b := openPage(t, smallProject(t))

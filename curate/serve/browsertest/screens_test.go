@@ -70,10 +70,9 @@ func TestEveryScreenIsReadable(t *testing.T) {
 		}
 		b.Resize(320, 640)
 		b.Readable(scheme + "-320-group")
-		b.Keys("m")
-		b.Until("a dialog", `document.querySelector("dialog[open]")`)
-		b.Readable(scheme + "-320-move")
-		b.Keys(kb.Escape)
+		for _, d := range []struct{ key, name string }{{"m", "move"}, {"e", "history"}, {"E", "statistics"}} {
+			b.dialog(d.key, scheme+"-320-"+d.name)
+		}
 		b.Run(chromedp.EmulateViewport(1280/2, 800/2, chromedp.EmulateScale(2)))
 		b.Readable(scheme + "-zoom200")
 		b.Resize(1280, 800)

@@ -33,9 +33,12 @@ func TestSnapshotsAreNamedComparedAndRestored(t *testing.T) {
 	b.Keys("a")
 	b.saved(3)
 	b.Keys("/", "abbey", kb.Escape)
+	b.Keys("p", "natural", kb.Enter)
+	b.saved(4)
 	named("one")
 	press("compare before <lunch>")
-	b.Until("two labels differ", `document.querySelectorAll("dialog[open] tbody tr").length === 2`)
+	b.Until("two labels differ", `document.querySelectorAll("dialog[open] table:first-of-type tbody tr").length === 2`)
+	b.Until("and a kind", `document.querySelector("dialog[open] table:last-of-type tbody").innerText.replace(/\s+/g, " ").includes("kind none natural")`)
 	if text := b.Text("dialog[open] tbody tr:first-child"); !strings.Contains(text, "all (open)") {
 		t.Errorf("the first difference is %q, want where the label was", text)
 	}
@@ -46,7 +49,7 @@ func TestSnapshotsAreNamedComparedAndRestored(t *testing.T) {
 	b.Keys(kb.Escape)
 	named("two")
 	press("restore before <lunch>")
-	b.saved(4)
+	b.saved(5)
 	b.says("Restored “before <lunch>”")
 	if e := s.lastEdit(); e.Op != curate.Restore || e.Of != 2 {
 		t.Errorf("restoring made %s of %d, want restore of 2", e.Op, e.Of)
@@ -56,7 +59,7 @@ func TestSnapshotsAreNamedComparedAndRestored(t *testing.T) {
 	}
 	open("1")
 	b.Keys("u")
-	b.saved(5)
+	b.saved(6)
 	open("3")
 	b.says("Took back the return to “before <lunch>”")
 	b.Reload()

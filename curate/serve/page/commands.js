@@ -127,13 +127,16 @@ async function drop(app) {
   if (note !== null) { app.lastReason = note; decide(app, 'drop', tags, undefined, note); }
 }
 
-async function note(app) {
-  const tags = app.view.chosen();
-  if (!tags.length) return;
-  const noted = tags.filter((i) => app.model.remarks.get(i)?.[2]).length;
-  const text = await prompt({title: `Note on ${count(tags.length, 'label')}`, action: 'Keep', value: '', optional: noted > 0,
+// note adds a note to the labels that are chosen, or to the class g: the one at the tree's cursor while that has the focus.
+export async function note(app, g = app.view.tree.under()) {
+  const tags = g ? [] : app.view.chosen();
+  if (!g && !tags.length) return;
+  const noted = g ? g.note : tags.some((i) => app.model.remarks.get(i)?.[2]);
+  const text = await prompt({title: `Note on ${g ? `“${shown(g.name)}”` : count(tags.length, 'label')}`, action: 'Keep', value: '', optional: !!noted,
     label: noted ? 'Note, added to those there are; an empty one removes them all' : 'Note'});
-  if (text !== null) remark(app, {op: 'note', ...(text ? {note: text} : {})}, tags);
+  if (text === null) return;
+  const e = {op: 'note', ...(text ? {note: text} : {})};
+  if (g) app.edit({...e, level: g.level, from: [{name: g.name}]}); else remark(app, e, tags);
 }
 
 function remark(app, e, tags) {
@@ -162,9 +165,9 @@ async function also(app) {
 const isFlagged = (app) => (i) => app.model.status[i] & FLAGGED;
 
 // flag flags labels, or replies to the flag of those that have one; resolve ends flags. Both also
-// apply to the class at the tree's cursor.
-async function flag(app, resolved = false) {
-  const g = app.view.tree.under(), all = g ? [] : app.view.chosen();
+// apply to the class g: the one at the tree's cursor while that has the focus.
+export async function flag(app, resolved = false, g = app.view.tree.under()) {
+  const all = g ? [] : app.view.chosen();
   const tags = resolved ? all.filter(isFlagged(app)) : all, reply = g ? g.flagged : tags.length > 0 && tags.every(isFlagged(app));
   if (resolved && !reply) { app.view.say('Nothing that is chosen is flagged.'); return; }
   if (!g && !tags.length) return;
@@ -323,10 +326,10 @@ async function statistics(app) {
   let days;
   try { ({days} = await ask('/api/stats')); } catch (e) { app.view.say(`${e.message}.`); return; }
   const columns = ['edits', 'undone', 'read', 'dropped', 'confirmed', 'groups', 'flags'];
-  inform('Statistics', 'wide', days?.length ? h('table', {}, h('thead', {}, h('tr', {}, ['day', 'curator'].map((x) => h('th', {scope: 'col'}, x)),
+  inform('Statistics', 'wide days', days?.length ? h('table', {}, h('thead', {}, h('tr', {}, ['day', 'curator'].map((x) => h('th', {scope: 'col'}, x)),
     columns.map((x) => h('th', {scope: 'col', class: 'n'}, x)))),
   h('tbody', {}, days.toReversed().map((d) => h('tr', {}, h('td', {}, d.day), h('td', {dir: 'auto'}, d.by || 'unknown'),
-    columns.map((x) => h('td', {class: 'n'}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
+    columns.map((x) => h('td', {class: 'n', data: {what: x}}, number(d[x]))))))) : h('p', {class: 'soft'}, 'No edit has been made yet.'),
   h('p', {class: 'soft'}, 'Edits by day and curator. “Read” and “confirmed” count labels: those accepted, moved or dropped, and those decided as '
     + 'proposed without a look at each. “Flags” counts notes, too.'));
 }
@@ -340,7 +343,7 @@ async function finish(app, replace = false) {
   } catch (e) {
     const {orphans, level, parent, replaces} = e.body || {};
     if (replaces) {
-      const answer = await confirm({title: 'This replaces the result of other logs', answers: ['Keep it', 'Replace it'],
+      const answer = await confirm({title: 'This replaces the work of others', answers: ['Keep it', 'Replace it'],
         body: [h('p', {class: 'pre'}, replaces), h('p', {class: 'soft'}, 'Nothing has been written yet.')]});
       if (answer === 1) await finish(app, true);
       return;
@@ -377,11 +380,11 @@ export const commands = [
   {keys: ['p'], name: 'Set kind', group: 'group', help: 'set the parent of the group, or of those marked in the tree', run: parent},
   {keys: ['N'], name: 'Empty group', group: 'group', help: 'declare an empty group', run: newGroup},
   {keys: ['b'], name: 'Accept to here', group: 'label', help: 'accept the labels from the first to the current one', run: acceptTo},
-  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag', run: (app) => flag(app)},
+  {keys: ['f'], name: 'Flag', group: 'label', help: 'flag for another look, or reply to a flag; in the tree, of a group', run: (app) => flag(app)},
   {keys: ['F'], name: 'Resolve flag', group: 'label', help: 'resolve the flag, with an answer', run: (app) => flag(app, true)},
   {keys: ['T'], name: 'Also in', group: 'label', help: 'too: another group that the label belongs to as well, or another kind of a group in the tree',
     run: also},
-  {keys: ['t'], name: 'Note', group: 'label', help: 'add a note; an empty one removes all notes', run: note},
+  {keys: ['t'], name: 'Note', group: 'label', help: 'add a note, in the tree to a group; an empty one removes all notes', run: (app) => note(app)},
   {keys: ['i'], name: 'Images', group: 'label', help: 'examples of the current label, until it is pressed again', run: (app) => app.examples.toggle()},
   {keys: ['I'], name: 'Enlarge image', group: 'label', help: 'the image of the current label, large, until it is pressed again',
     run: (app) => app.enlarged.toggle()},

@@ -1,6 +1,5 @@
 import {h, byId} from './dom.js';
 import {ask} from './net.js';
-import {FLAGGED} from './model.js';
 
 const most = 200; // labels in a request
 
@@ -68,26 +67,6 @@ export class Enlarged {
     Object.assign(this.box.style, {width: `${side}px`, height: `${side}px`, left: `${Math.max(8, Math.min(left, innerWidth - side - 12))}px`,
       top: `${innerHeight - bottom >= top ? bottom + 6 : top - side - 6}px`});
     this.box.hidden = false;
-  }
-}
-
-// Threads are what was written about the current label: flags, with replies, and notes.
-export class Threads {
-  constructor(app) { Object.assign(this, {app, of: '', flags: [], notes: [], asking: false}); }
-
-  // key names a label and the version of what is known about it.
-  key(i) { return `${i} ${this.app.model.version}`; }
-
-  // ask requests the threads of the current label if it has any, one request at a time.
-  async ask() {
-    const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
-    if (i === undefined || this.asking || this.of === wanted || !(model.status[i] & FLAGGED || model.remarks.get(i)?.[2])) return;
-    this.asking = true;
-    let flags = [], notes = [];
-    try { ({flags, notes} = await ask(`/api/threads?tag=${i}`)); } catch { /* the last ones are shown without their threads */ }
-    this.asking = false;
-    Object.assign(this, {of: wanted, flags, notes});
-    view.draw();
   }
 }
 

@@ -129,6 +129,9 @@ export class Model {
     if (!b.open) this.inUse.decided += sign;
   }
 
+  // flaggedClasses lists the groups and kinds that are flagged.
+  flaggedClasses() { return this.groups.flat().filter((g) => g.flagged && !g.gone); }
+
   // bucket holds the labels of a group; −1 stands for the dropped labels.
   bucket(g) { return g < 0 ? this.dropped : (this.of[g] ??= new Bucket()); }
 

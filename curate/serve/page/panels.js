@@ -137,15 +137,25 @@ export function head(app) {
     near: [' · open labels of other groups, nearest first; ', key('a'), ' takes them into this one'],
     search: [' · ', key('Enter'), ' goes to a label'],
     like: [' · of all groups, nearest first; ', key('Enter'), ' goes to a label'],
+    flagged: flaggedClasses(app),
     review: app.review?.hint(),
   };
   fill(byId('head'), h('h2', {}, h('span', {class: 'name'}, title), kind ? h('span', {class: above.length ? 'kind' : 'kind none'}, kind) : null),
     h('div', {class: 'under'}, h('p', {class: 'soft'}, v.kind === 'map' ? '' : facts,
       proposed ? h('span', {class: 'proposals'}, ` · ${number(proposed)} proposed`) : '',
-      v.kind === 'near' || items.length ? hints[v.kind] : '', v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
+      ['near', 'flagged'].includes(v.kind) || items.length ? hints[v.kind] : '',
+      v.kind === 'search' && !items.length && app.find.decided ? [' · ', h('button', {type: 'button',
         class: 'link', onclick: () => byId('openonly').click()}, `show the ${number(app.find.decided)} decided`)] : null,
       sortable.includes(v.kind) ? [' · ', h('button', {type: 'button', class: 'link',
-        title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null, g && g.note ? ` · ${g.note}` : ''), marks));
+        title: 'another order of the labels', onclick: () => v.sortNext()}, orderOf(v)), ' ', key('S')] : null,
+      g?.flagged ? [' · ', h('span', {class: 'flag', dir: 'auto'}, `⚑ ${g.flag || 'flagged'}`)] : null,
+      g?.note ? [' · ', h('span', {dir: 'auto'}, `✎ ${g.note}`)] : null), marks));
+}
+
+// flaggedClasses are the flagged groups and kinds, each with its reason. A group is a button that opens it.
+function flaggedClasses(app) {
+  return app.model.flaggedClasses().flatMap((g) => [' · ', g.level > 1 ? shown(g.name) : h('button', {type: 'button', class: 'link',
+    onclick: () => app.view.openGroup(g.at)}, shown(g.name)), h('span', {dir: 'auto'}, ` ⚑ ${g.flag || 'no reason'}`)]);
 }
 
 // actions writes the buttons of the commands.
@@ -182,7 +192,8 @@ export function views(app) {
     ...(app.model.has.finish ? [['Write', 'w', 'write']] : [])];
   const rare = [['Dropped', '', 'dropped'], ['Flagged', '', 'flagged'], ['History', 'e', 'history'], ['Snapshots', 'P', 'snapshots'],
     ['Statistics', 'E', 'statistics'], ['Help', '?', 'help']];
-  const sizes = {proposals: app.model.proposed, dropped: app.model.dropped.size, flagged: app.model.flagged.size}, box = byId('views');
+  const {model: m} = app, box = byId('views');
+  const sizes = {proposals: m.proposed, dropped: m.dropped.size, flagged: m.flagged.size + m.flaggedClasses().length};
   if (!differs('views', [app.view.kind, ...Object.values(sizes)].join())) return;
   const button = ([name, k, kind]) => h('button', {type: 'button', data: {view: kind}, onclick: () => app.go(kind)},
     h('span', {}, name, sizes[kind] ? ` ${number(sizes[kind])}` : ''), k ? [' ', key(k)] : null);
@@ -196,7 +207,7 @@ export function views(app) {
     write(box.querySelector(`.menu [data-view="${kind}"]`).firstChild, `${name}${sizes[kind] ? ` ${number(sizes[kind])}` : ''}`);
   }
   const opener = box.querySelector('.opener');
-  opener.setAttribute('aria-label', sizes.flagged ? `More, ${count(sizes.flagged, 'flagged label')}` : 'More');
+  opener.setAttribute('aria-label', sizes.flagged ? `More, ${number(sizes.flagged)} flagged` : 'More');
   opener.classList.toggle('flagged', sizes.flagged > 0);
 }
 
@@ -222,7 +233,7 @@ export function side(app) {
       })), waiting ? h('p', {class: 'waiting', role: 'status'}, key(String(waiting)), ' waits for the suggestions…') : null));
   }
   if (i !== undefined && app.view.kind !== 'review') {
-    const [reason, , note] = m.remarks.get(i) || ['', '', ''];
+    const [reason] = m.remarks.get(i) || [''];
     const group = m.parent[i] >= 0 ? shown(m.groups[1][m.parent[i]].name) : m.status[i] & DROPPED ? 'dropped' : 'none';
     const fact = (what, value) => [h('dt', {}, what), h('dd', {}, value)];
     parts.push(h('section', {}, h('h2', {}, 'Label'), h('p', {class: 'whole', dir: 'auto'}, shown(m.names[i])),
@@ -234,8 +245,7 @@ export function side(app) {
       fitOf(m, i) ? fact('fit', fitOf(m, i)) : null, reason ? fact('dropped', reason) : null,
         alsoOf(app, i).length ? fact('also in', alsoOf(app, i).map(shown).join(', ')) : null,
         placedBy(app, i) ? fact(m.status[i] & DECIDED ? 'decided' : 'proposed', placedBy(app, i)) : null)));
-    if (m.status[i] & FLAGGED) parts.push(flags(app, i));
-    if (note) parts.push(notes(app, i));
+    parts.push(...app.threads.sections());
     if (app.examples.on) parts.push(examples(app, i));
     if (m.placed[i]) parts.push(app.tagEdits.section(i));
     const variants = app.view.rows.labels(i).filter((x) => x !== i);
@@ -243,35 +253,9 @@ export function side(app) {
       parts.push(h('section', {}, h('h2', {}, 'Variants'), h('dl', {}, variants.map((x) => fact(number(m.landmarks[x]), shown(m.names[x]))).flat())));
     }
   }
+  if (i === undefined) parts.push(...app.threads.sections());
   if (!parts.length) parts.push(h('p', {class: 'soft'}, app.view.kind === 'map' ? 'Mark some labels to see where they could go.' : 'Nothing is here.'));
   fill(byId('side'), parts.filter(Boolean));
-}
-
-// flags shows what was written about the flag of a label.
-function flags(app, i) {
-  const [, flag, , by] = app.model.remarks.get(i) || ['', '', '', ''];
-  return thread(app, 'Flag', written(app, i, 'flags', {by: by || 'unknown', note: flag}), [['Reply', 'f'], ['Resolve', 'F']]);
-}
-
-// notes shows the notes on a label, the last of which stands in the hierarchy.
-function notes(app, i) {
-  const list = written(app, i, 'notes', {note: app.model.remarks.get(i)[2]});
-  return thread(app, list.length > 1 ? 'Notes' : 'Note', list, [['Add', 't']]);
-}
-
-// written is a thread of a label, or its last part until the server has answered.
-function written(app, i, kind, last) {
-  const {threads} = app;
-  return threads.of === threads.key(i) && threads[kind].length ? threads[kind] : [last];
-}
-
-// thread shows what curators wrote, and buttons of commands as [name, key]. A note of another log has no number.
-function thread(app, title, list, buttons) {
-  const button = ([name, k]) => h('button', {type: 'button', onclick: () => app.run(commands.find((c) => c.keys[0] === k))}, name, ' ', key(k));
-  const who = (e) => (e.seq ? [e.by || 'unknown', new Date(e.at).toLocaleDateString('en-CA'), e.resolved ? 'resolved' : '']
-    : [e.by || (e.op ? 'another log' : '')]).filter(Boolean).join(' · ');
-  return h('section', {class: 'thread'}, h('h2', {}, title), list.map((e) => h('div', {}, h('p', {class: 'soft'}, who(e)),
-    h('p', {dir: 'auto'}, e.note || 'no reason'))), h('p', {class: 'buttons'}, buttons.map(button)));
 }
 
 // examples shows landmarks that carry a label.

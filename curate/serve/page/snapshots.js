@@ -28,15 +28,22 @@ async function nameState(app, list) {
   if (note) app.edit({op: 'snapshot', note});
 }
 
-// compare lists the labels whose groups or decisions differ from a snapshot.
+// compare lists the labels whose groups or decisions differ from a snapshot, and what else differs.
 async function compare(app, s) {
-  let list;
-  try { list = (await ask(`/api/snapshots?of=${s.seq}`)).changes; } catch (e) { app.view.say(`${e.message}.`); return; }
+  let list, details;
+  try { ({changes: list, details} = await ask(`/api/snapshots?of=${s.seq}`)); } catch (e) { app.view.say(`${e.message}.`); return; }
   const m = app.model;
   const row = (x) => h('tr', {}, h('td', {dir: 'auto'}, h('button', {type: 'button', class: 'link', onclick: () => { d.leave(); app.view.openLabel(x.tag); }},
     shown(m.names[x.tag]))), h('td', {class: 'n'}, number(m.landmarks[x.tag])), h('td', {dir: 'auto'}, shown(x.was)), h('td', {dir: 'auto'}, shown(x.is)));
   const d = inform(`Since “${shown(s.name)}”`, 'wide', h('p', {class: 'soft'}, `${count(list.length, 'label')} ${list.length === 1 ? 'differs' : 'differ'}`
     + `${list.length > most ? `; the ${number(most)} with the most landmarks are listed` : ''}.`), list.length ? h('table', {}, h('thead', {}, h('tr', {},
     ['label', 'landmarks', 'then', 'now'].map((x, n) => h('th', {scope: 'col', class: n === 1 ? 'n' : ''}, x)))),
-  h('tbody', {}, list.slice(0, most).map(row))) : null);
+  h('tbody', {}, list.slice(0, most).map(row))) : null,
+  ...(details.length ? [h('h3', {}, 'Names, kinds, notes and flags'), h('p', {class: 'soft'}, `${count(details.length, 'difference')}`
+    + `${details.length > most ? `; the first ${number(most)} are listed` : ''}.`), h('table', {}, h('thead', {}, h('tr', {},
+    ['of', 'what', 'then', 'now'].map((x) => h('th', {scope: 'col'}, x)))), h('tbody', {}, details.slice(0, most).map(detail)))] : []));
 }
+
+// detail is a row of what differs besides the group of a label.
+const detail = (x) => h('tr', {}, h('td', {dir: 'auto'}, shown(x.name)), h('td', {}, x.what !== 'class' ? x.what : x.is ? 'new' : 'gone'),
+  [x.was, x.is].map((value) => h('td', {dir: 'auto'}, value ? shown(value) : h('span', {class: 'soft'}, 'none'))));

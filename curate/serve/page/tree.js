@@ -4,6 +4,10 @@ import {VirtualScroll} from './virtualscroll.js';
 
 const rowHeight = 30;
 
+// flagOf marks a class that is flagged; its title is the reason.
+const flagOf = (g) => (g?.flagged ? h('span', {class: 'flag', title: g.flag || 'no reason'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged '))
+  : null);
+
 // Tree lists the groups below their kinds, and these below their parents, with all levels of the
 // log. The groups are in the chosen order, which j and k follow. They keep their positions during
 // the work: only choosing an order sorts them again. New groups come first, and the parts of a
@@ -224,14 +228,14 @@ export class Tree {
       return h('div', {id, class: `kind${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked),
         'aria-expanded': String(!closed), draggable: !!r.g && r.level < this.model.levels.length - 1, data: {row: r.key}},
       h('span', {class: 'fold', 'aria-hidden': 'true'}, closed ? '▸' : '▾'),
-      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', h('span', {class: 'n'}, number(r.n), hidden(' below')));
+      h('span', {class: 'name'}, r.heading ?? shown(r.g.name)), ' ', flagOf(r.g), h('span', {class: 'n'}, number(r.n), hidden(' below')));
     }
     const done = b.size && b.open === 0;
     return h('div', {id, class: `row${current ? ' current' : ''}${place}`, role: 'treeitem', 'aria-level': r.depth + 1, 'aria-selected': String(marked),
       'aria-current': current ? 'true' : undefined, draggable: true,
       title: r.g.name, data: {row: r.key}},
     h('span', {class: done ? 'state done' : 'state', 'aria-hidden': 'true'}, done ? '✓' : ''), h('span', {class: 'name'}, shown(r.g.name)), ' ',
-    r.g.flagged ? h('span', {class: 'flag'}, h('span', {'aria-hidden': 'true'}, '⚑'), hidden('flagged ')) : null,
+    flagOf(r.g),
     b.proposed ? h('span', {class: 'proposals'}, `${number(b.proposed)}?`, hidden(' proposed ')) : null,
     h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size),
       hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));

@@ -59,8 +59,8 @@ func (b *Tab) accessible(name, rules string) {
 }
 
 // audit lists what is hard to read on a page: text with less contrast than WCAG 2.2 AA requires
-// (4.5:1, and 3:1 for large text), buttons and headings that are cut off, and content wider
-// than the window.
+// (4.5:1, and 3:1 for large text), buttons and headings that are cut off, cells of tables so narrow that
+// words break, and content wider than the window.
 const audit = `(() => {
 	const bad = [], wide = document.documentElement.clientWidth;
 	const rgba = (c) => { const m = c.match(/[\d.]+/g).map(Number); return [m[0], m[1], m[2], m.length > 3 ? m[3] : 1]; };
@@ -73,6 +73,11 @@ const audit = `(() => {
 		if (!e.checkVisibility({opacityProperty: true}) || !box.width || box.bottom < 0 || box.top > innerHeight || e.closest("noscript")) continue;
 		const name = e.tagName + "." + e.className + " " + e.textContent.slice(0, 40);
 		if (/^(BUTTON|H1|H2|H3|SELECT|INPUT|DT|TH)$/.test(e.tagName) && (box.left < -1 || box.right > wide + 1 || (e.tagName !== "INPUT" && e.scrollWidth > e.clientWidth + 1))) bad.push("cut off: " + name);
+		if (/^T[DH]$/.test(e.tagName) && box.width < 50) {
+			const text = document.createRange();
+			text.selectNodeContents(e);
+			if (text.getBoundingClientRect().height > 90) bad.push("squeezed: " + name);
+		}
 		if (![...e.childNodes].some((c) => c.nodeType === 3 && c.data.trim()) || e.closest(":disabled") || e.closest(".stale")) continue;
 		const style = getComputedStyle(e), under = ground(e);
 		const a = light(over(rgba(style.color), under)), b = light(under);
