@@ -101,3 +101,43 @@ func TestTheFileOfAKilledRunIsNotTakenForAnEdit(t *testing.T) {
 		t.Errorf("%v, %q", err, textOf(t))
 	}
 }
+
+// A run that writes elsewhere does not touch the stamp, which may be in a folder that nobody can write. It says nothing
+// of the project's own file.
+func TestARunThatWritesElsewhereLeavesTheStamp(t *testing.T) {
+	var end error
+	j, stage, execute := editedStage(t, &end)
+	if err := execute("first"); err != nil {
+		t.Fatal(err)
+	}
+	testfile.Write(t, ".", "elsewhere.txt", "earlier")
+	end = errors.New("killed")
+	if err := stage.Execute(j, &edited{"half", "elsewhere.txt"}); !errors.Is(err, end) {
+		t.Fatal(err)
+	}
+	if was, err := stage.Stamp(j.options.Project); err != nil || was.Begun {
+		t.Errorf("%+v, %v", was, err)
+	}
+}
+
+// A file that a reader has accepted is an edit, even if a run was killed before.
+func TestAnAcceptedFileIsKeptAfterAKill(t *testing.T) {
+	var end error
+	j, _, execute := editedStage(t, &end)
+	if err := execute("first"); err != nil {
+		t.Fatal(err)
+	}
+	end = errors.New("killed")
+	if err := execute("half"); !errors.Is(err, end) {
+		t.Fatal(err)
+	}
+	testfile.Write(t, ".", "a.txt", "corrected")
+	c, err := j.options.Project.changeOf("a.txt")
+	if err != nil || c == nil || c.accept(j.options.Project) != nil {
+		t.Fatal(c, err)
+	}
+	end = nil
+	if err := execute("third"); !errors.As(err, new(*OutputError)) || textOf(t) != "corrected" {
+		t.Errorf("%v, %q", err, textOf(t))
+	}
+}
