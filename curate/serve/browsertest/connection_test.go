@@ -62,6 +62,7 @@ func TestReloadsTabsAndCrashesLoseNoEdit(t *testing.T) {
 	}
 	b.moveTo("five")
 	b.unsaved(2)
+	b.Exec(`document.querySelector("#toast > span").textContent = "a long message ".repeat(9)`)
 	if bad := eval[[]string](b, overlapping); len(bad) > 0 {
 		t.Errorf("overlapping or cut off at the top: %v", bad)
 	}
