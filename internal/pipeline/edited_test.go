@@ -141,3 +141,43 @@ func TestAnAcceptedFileIsKeptAfterAKill(t *testing.T) {
 		t.Errorf("%v, %q", err, textOf(t))
 	}
 }
+
+// optional are the settings of a stage that writes a second file if a flag says so.
+type optional struct {
+	Both bool   `yaml:"both"`
+	Out  string `yaml:"out" path:"out" kind:"a list"`
+	More string `yaml:"more" path:"out" kind:"a list"`
+}
+
+// A result at the places that the project names is the project's, whether or not a flag adds a file.
+func TestAFlagThatAddsAnOutputDoesNotMakeTheResultAnother(t *testing.T) {
+	j := projectHere(t, "{}\n")
+	l := j.options.Project.pipeline
+	l.Kinds = map[string]Kind{"a list": {Ours: func(string) (bool, error) { return true, nil }}}
+	l.Stages = []Stage{New(Spec[optional]{Name: "a", Command: "a run", Defaults: optional{Out: "a.txt", More: "b.txt"},
+		Files: func(s *optional) (in, out []string) {
+			if s.Both {
+				return nil, []string{s.Out, s.More}
+			}
+			return nil, []string{s.Out}
+		},
+		Run: func(_ Job, s *optional) error {
+			return errors.Join(os.WriteFile(s.Out, nil, 0o644), os.WriteFile(s.More, nil, 0o644))
+		}}).Stage}
+	j.options.Project = open(t, l, "")
+	stage := l.Stages[0]
+	if err := stage.Execute(j, &optional{true, "a.txt", "c.txt"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage.Stamp(j.options.Project); !IsMissing(err) {
+		t.Errorf("of a result elsewhere: %v", err)
+	}
+	for _, both := range []bool{true, false} {
+		if err := stage.Execute(j, &optional{both, "a.txt", "b.txt"}); err != nil {
+			t.Fatal(err)
+		}
+		if was, err := stage.Stamp(j.options.Project); err != nil || len(was.Out) != map[bool]int{true: 2, false: 1}[both] {
+			t.Errorf("both %v: %v, %v", both, was.Out, err)
+		}
+	}
+}
