@@ -19,6 +19,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
 	"hgld/internal/rendezvous"
+	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/shards"
@@ -263,7 +264,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "fill in the class, or pass --uneven keep, in train run and loss --uneven: a missing level then says " +
 			"nothing (docs/labels.md)"
 	}),
-	kind(exitUsage, func(e *embeddings.MissingError) string {
+	kind(exitUsage, func(e *spelling.MissingError) string {
 		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
 	}),
 	kind(exitUsage, func(*embeddings.SameIDError) string {
