@@ -143,6 +143,9 @@ func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
 	r := csvfile.NewReader(f)
 	r.Trim()
 	header, err := r.Read()
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
 	if err != nil {
 		f.Close()
 		if errors.Is(err, io.EOF) {
