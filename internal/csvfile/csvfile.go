@@ -31,7 +31,8 @@ type Reader struct {
 	skipped int // lines before the table
 	foreign string
 	trim    bool
-	width   int // columns, where trim is set
+	width   int  // columns, where trim is set
+	blank   bool // rows without any cell are returned, too
 }
 
 // NewReader returns a reader of the table. The separator is the one that is most frequent in the first
@@ -197,10 +198,13 @@ func (t *Reader) Separator() rune { return t.csv.Comma }
 // cell, as spreadsheets write them.
 func (t *Reader) Trim() { t.trim = true }
 
+// TrimColumns is Trim without the rows, for tables in which the place of a row says what it is of.
+func (t *Reader) TrimColumns() { t.trim, t.blank = true, true }
+
 // Read returns the next row, and io.EOF behind the last. The error for a row is an *Error.
 func (t *Reader) Read() ([]string, error) {
 	row, err := t.read()
-	for err == nil && t.trim && isBlank(row) {
+	for err == nil && t.trim && !t.blank && isBlank(row) {
 		row, err = t.read()
 	}
 	if err != nil || !t.trim {

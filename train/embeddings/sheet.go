@@ -89,6 +89,7 @@ func readText(path string, o *reading) (*sheet, error) {
 	defer f.Close()
 	r := csvfile.NewReader(f)
 	r.Reuse()
+	r.TrimColumns()
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
