@@ -253,13 +253,13 @@ func (t *Reader) read() ([]string, error) {
 		return nil, err
 	}
 	for _, cell := range row {
-		if strings.ContainsRune(cell, 0) {
-			return nil, &Error{t.Line(), fmt.Errorf("%.80q holds a zero byte, so the table is damaged or UTF-16 without a "+
-				"mark; save it as UTF-8 (of UTF-16: iconv -f UTF-16LE -t UTF-8)", cell)}
-		}
 		if !utf8.ValidString(cell) {
 			return nil, &Error{t.Line(), fmt.Errorf("%.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
 				"iconv -f WINDOWS-1252 -t UTF-8)", cell)}
+		}
+		if strings.ContainsRune(cell, 0) {
+			return nil, &Error{t.Line(), fmt.Errorf("%.80q holds a zero byte, so the table is damaged or UTF-16 without a "+
+				"mark; save it as UTF-8 (of UTF-16: iconv -f UTF-16LE -t UTF-8)", cell)}
 		}
 	}
 	return row, nil
