@@ -49,9 +49,10 @@ func malformedLabels() (list []malformed) {
 		"binary":     {"is not UTF-8; save the table", "\x93NUMPY\x01\x00"},
 		"nul":        {"2: \"f\\x001\" holds a zero byte", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
 		"latin1":     {"2: \"c\\xe9\" is not UTF-8;", strings.Replace(soundLabels, "c1\nb", "c\xe9\nb", 1)},
-		"returns":    {"line 2: 13 columns, and the first", rows[0] + strings.ReplaceAll(strings.Join(rows[1:], ""), "\n", "\r")},
-		"utf16":      {"no column with classes", "\xff\xfei\x00d\x00"},
-		"workbook":   {"save the sheet as CSV UTF-8", "PK\x03\x04"},
+		"returns": {"line 2: 13 columns, and the first",
+			rows[0] + strings.ReplaceAll(soundLabels[len(rows[0]):], "\n", "\r")},
+		"utf16":    {"no column with classes", "\xff\xfei\x00d\x00"},
+		"workbook": {"save the sheet as CSV UTF-8", "PK\x03\x04"},
 	} {
 		list = append(list, malformed{name + ".csv", []byte(c.text), "run --embeddings e.npy --labels FILE", c.want})
 	}

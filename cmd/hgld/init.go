@@ -46,7 +46,8 @@ func startProject(c *cli.Context) error {
 		}
 		project, next = *own, "look through the settings"
 	} else if slices.ContainsFunc(imagesFlags()[1:], func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
-		return usagef("--levels, --split-folders, --uneven, --no-class and -o describe the images of --images, which is not given")
+		return usagef("--levels, --split-folders, --uneven, --no-class and -o describe the images of --images, which is " +
+			"not given")
 	}
 	text, err := stages().Text(project)
 	if err != nil {

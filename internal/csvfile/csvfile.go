@@ -55,7 +55,6 @@ func NewReader(r io.Reader) *Reader {
 	line := firstLine(head)
 	if len(line) < len(head) && bytes.IndexByte(head, '\n') < 0 { // ends in CR alone, as old programs for the Mac write
 		in = bufio.NewReaderSize(transform.NewReader(in, oldEnds{}), looked)
-		head, _ = in.Peek(looked)
 	}
 	comma := separator(line)
 	if text := strings.TrimSpace(string(line)); len(text) == 5 && strings.HasPrefix(text, "sep=") {

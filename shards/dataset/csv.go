@@ -359,8 +359,8 @@ func (s *splitCells) add(split labels.Split, where string) error {
 	if s.has == "" || s.lacks == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: the split is empty, and that of %s is %s; name the split of every row, or of none", s.lacks, s.has,
-		s.split)
+	return fmt.Errorf("%s: the split is empty, and that of %s is %s; name the split of every row, or of none", s.lacks,
+		s.has, s.split)
 }
 
 // imagePath returns the path of an image below the folder of images, with slashes. An absolute path into

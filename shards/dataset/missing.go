@@ -14,7 +14,8 @@ type missingClasses []*spelling.Missing
 // findMissing looks through the class names of all rows. asked are the cells that mean no class besides the
 // empty one and −1; none: the usual words, unless they may be classes, of which a *[spelling.MissingError] asks.
 // The notes count the cells other than empty ones.
-func findMissing(levels, asked []string, rows iter.Seq2[[]string, string]) (found missingClasses, notes []string, err error) {
+func findMissing(levels, asked []string, rows iter.Seq2[[]string, string]) (found missingClasses, notes []string,
+	err error) {
 	for range levels {
 		found = append(found, spelling.NewMissing(asked))
 	}

@@ -38,7 +38,8 @@ func TestCellsOfATableThatMeanNoClass(t *testing.T) {
 		{"one word", []string{"None", "cat", "None", "dog"}, nil, []string{"", "cat", "", "dog"}},
 		{"two words", []string{"None", "cat", "NA", "dog"}, nil, nil},
 		{"a word beside empty cells", []string{"None", "cat", "", "dog"}, nil, nil},
-		{"a word beside empty cells, named", []string{"None", "cat", "", "dog"}, []string{"None"}, []string{"", "cat", "", "dog"}},
+		{"a word beside empty cells, named", []string{"None", "cat", "", "dog"}, []string{"None"},
+			[]string{"", "cat", "", "dog"}},
 		{"a word that is a class", []string{"None", "cat", "-1", "dog"}, []string{"-1"}, []string{"None", "cat", "", "dog"}},
 		{"-1 that is a class", []string{"-1", "1", "", "2"}, []string{spelling.MissingEmpty}, []string{"-1", "1", "", "2"}},
 		{"codes", []string{"NA", "ZA", "DE", "FR"}, nil, nil},
@@ -165,8 +166,10 @@ func TestAColumnOfParquetNamesSplits(t *testing.T) {
 		{"data.parquet", file("", "", ""), Settings{}, "train train train", ""},
 		{"data.parquet", file("fold1", "fold2", "fold1"), Settings{}, "train train train", ""},
 		{"train.parquet", file("train", "train", "Training"), Settings{}, "train train train", ""},
-		{"train.parquet", file("train", "test", "val"), Settings{}, "", "row 1: split is test, but the name of the file says train"},
-		{"train.parquet", file("train", "test", "val"), Settings{SplitFolders: []string{"train=train"}}, "train train train", ""},
+		{"train.parquet", file("train", "test", "val"), Settings{}, "",
+			"row 1: split is test, but the name of the file says train"},
+		{"train.parquet", file("train", "test", "val"), Settings{SplitFolders: []string{"train=train"}},
+			"train train train", ""},
 		{"data.parquet", file("train", "", "val"), Settings{}, "", "row 1: split is empty, and that of row 0 is train"},
 		{"data.parquet", file("x", "y", "z"), Settings{Columns: Columns{Split: "split"}}, "",
 			`row 0: split "x"; want one of [train`},
@@ -215,7 +218,8 @@ func TestWordsInSamplesMeanNoClass(t *testing.T) {
 		t.Errorf("None beside -1: %v, want a question", err)
 	}
 	got, err := items(t, WebDataset{}, Settings{Input: input, NoClass: []string{"None"}})
-	want := []string{"train.tar/0.jpg train ", "train.tar/1.jpg train cat", "train.tar/2.jpg train ", "train.tar/3.jpg train -2"}
+	want := []string{"train.tar/0.jpg train ", "train.tar/1.jpg train cat", "train.tar/2.jpg train ",
+		"train.tar/3.jpg train -2"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, got %q, want %q", err, got, want)
 	}

@@ -27,8 +27,8 @@ import (
 // ("huggingface") of the file, or plain numbers, in every file alike; null, NaN and −1 are no class.
 //
 // The name of a file gives the split (train-00000-of-00002.parquet, validation/0000.parquet),
-// Settings.SplitFolders gives that of others, and a column split of texts that of rows. An image is called FILE/ROW, or FILE/ROW/NAME where
-// its path has a name; rows count from 0.
+// Settings.SplitFolders gives that of others, and a column split of texts that of rows. An image is called
+// FILE/ROW, or FILE/ROW/NAME where its path has a name; rows count from 0.
 //
 // Features are described at https://huggingface.co/docs/datasets/about_dataset_features.
 type Parquet struct{}

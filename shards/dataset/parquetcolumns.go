@@ -108,8 +108,8 @@ func (t *parquetTable) holds(column string) string {
 
 // isClass reports whether a column can hold classes.
 func isClass(leaf parquetfile.Leaf) bool {
-	return leaf.Depth == 1 && leaf.Lists == 0 && leaf.Meaning() == "" && slices.Contains([]parquet.Kind{parquet.ByteArray, parquet.Int32,
-		parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
+	return leaf.Depth == 1 && leaf.Lists == 0 && leaf.Meaning() == "" && slices.Contains([]parquet.Kind{
+		parquet.ByteArray, parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
 }
 
 // chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing

@@ -104,7 +104,8 @@ func StoredSide(d Dataset) int {
 	return 0
 }
 
-// MostBytes returns the size of the largest image file of a data set or one that it is a part of, 0 if it does not know it.
+// MostBytes returns the size of the largest image file of a data set, or of one that it is a part of; 0 if it does not
+// know it.
 func MostBytes(d Dataset) int {
 	switch d := d.(type) {
 	case *Subset:
