@@ -19,6 +19,7 @@ import (
 	"hgld/internal/csvfile"
 	"hgld/internal/registry"
 	"hgld/internal/regular"
+	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -317,7 +318,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	}
 	name, address := imageName(get(c.path))
 	item := shards.Item{Path: src.imagePath(name), Split: cmp.Or(splitLike(get(c.split)), labels.Split(get(c.split))),
-		Where: where, SHA256: strings.ToLower(get(c.sha256))}
+		Where: where, SHA256: strings.ToLower(known(get(c.sha256)))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, %s", where, get(c.path), src.images)
 	}
@@ -331,7 +332,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 		}
 	}
 	item.Split = cmp.Or(item.Split, src.split)
-	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title),
+	item.Attributes = shards.Attributes{Author: known(get(c.author)), License: known(get(c.license)), Title: get(c.title),
 		SourceURL: cmp.Or(get(c.source), address)}
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
@@ -339,6 +340,14 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	e, err := attach(&item, src.store, item.Path)
 	src.used = appendUsed(src.used, e)
 	return item, err
+}
+
+// known returns a cell, or "" for a word by which data frames write a missing value: nan is no author.
+func known(cell string) string {
+	if spelling.MeansMissing(strings.TrimSpace(cell)) {
+		return ""
+	}
+	return cell
 }
 
 // splitCells are the first row with a split, and the first without one.

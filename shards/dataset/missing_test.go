@@ -207,6 +207,26 @@ func TestASplitThatSomeRowsLackIsRefused(t *testing.T) {
 	}
 }
 
+// An image without author and licence has none in the words of a data frame either.
+func TestWordsForAMissingAuthorAreNone(t *testing.T) {
+	input := unlabelledCSV(t, "path,label,author,license,sha256", "x,nan,None,NaN", "y,Ann,CC BY 4.0,")
+	src, err := CSV{}.Open(t.Context(), Settings{Input: input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var got []string
+	for item, err := range src.Items(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, item.Attributes.Author+"|"+item.Attributes.License+"|"+item.SHA256)
+	}
+	if want := []string{"||", "Ann|CC BY 4.0|"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestWordsInSamplesMeanNoClass(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "train.tar")
 	tarOf(t, input, "0.jpg", string(picture(t, 0)), "0.json", `{"label": "None"}`,
