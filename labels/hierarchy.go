@@ -70,6 +70,9 @@ type Row struct {
 	// Uneven says that the row may lack any level but not all, "". A level that it lacks says nothing of
 	// its classes.
 	Uneven bool
+	// Whole says that the row needs every level. Otherwise, and unless it is uneven, it may have its finest class
+	// alone, like a landmark without a tag.
+	Whole bool
 }
 
 // ParentsError says that a class has two parents, so the rows are not a tree.
@@ -97,11 +100,16 @@ func (e *ParentsError) Error() string {
 type LevelError struct {
 	Where string // the row
 	Level string // the level that it lacks
+	Whole bool   // a row with its finest class alone is not expected either
 }
 
 // Error names the row and the level.
 func (e *LevelError) Error() string {
-	return fmt.Sprintf("%s: %s is empty; want a class at every level, or at none above the finest", e.Where, e.Level)
+	want := "a class at every level, or at none above the finest"
+	if e.Whole {
+		want = "a class at every level"
+	}
+	return fmt.Sprintf("%s: %s is empty; want %s", e.Where, e.Level, want)
 }
 
 // Builder builds a Hierarchy from rows and returns each row's Path. Classes are
@@ -136,7 +144,7 @@ func (b *Builder) Add(r Row) (Path, error) {
 	}
 	path := make(Path, len(r.Names))
 	parent := int32(-1)
-	blank := len(r.Names) > 1 && strings.Join(r.Names[1:], "") == ""
+	blank := !r.Whole && len(r.Names) > 1 && strings.Join(r.Names[1:], "") == ""
 	for l := len(r.Names) - 1; l >= 0; l-- {
 		name := r.Names[l]
 		if name == "" && blank && l > 0 {
@@ -144,7 +152,7 @@ func (b *Builder) Add(r Row) (Path, error) {
 			continue
 		}
 		if name == "" {
-			return nil, &LevelError{Where: r.Where, Level: b.h.Levels[l].Name}
+			return nil, &LevelError{Where: r.Where, Level: b.h.Levels[l].Name, Whole: r.Whole}
 		}
 		c, known := b.index[l][name]
 		if !known {

@@ -36,7 +36,7 @@ type planned struct {
 // every split into shards of consecutive items. keep tells of which groups the items are needed; nil: of all. An item
 // without a group is always kept. What is not kept takes 8 bytes of memory for each item.
 func makePlan(ctx context.Context, src Source, o Options, keep func(group int) bool) (*plan, error) {
-	tree := newTree(src.Levels(), o.Hierarchy)
+	tree := newTree(src.Levels(), o.Hierarchy, !src.Landmarks())
 	names := newClassNames(src.Levels())
 	cutters := map[labels.Split]*cutter{}
 	var ids []ImageID
@@ -160,13 +160,14 @@ type tree struct {
 	lookup  *labels.Lookup
 	builder *labels.Builder
 	levels  int
+	whole   bool // items need every level
 }
 
-func newTree(levels []string, given *labels.Hierarchy) *tree {
+func newTree(levels []string, given *labels.Hierarchy, whole bool) *tree {
 	if given != nil {
 		return &tree{given: given, lookup: given.Lookup(), levels: len(given.Levels)}
 	}
-	return &tree{builder: labels.NewBuilder(levels...), levels: len(levels)}
+	return &tree{builder: labels.NewBuilder(levels...), levels: len(levels), whole: whole}
 }
 
 func (t *tree) hierarchy() *labels.Hierarchy {
@@ -183,7 +184,7 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 		return slices.Repeat(labels.Path{-1}, t.levels), nil
 	}
 	if t.builder != nil {
-		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where, Uneven: item.Uneven})
+		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where, Uneven: item.Uneven, Whole: t.whole})
 	}
 	finest := 0 // level that the item has
 	for item.Uneven && finest < len(item.Names)-1 && item.Names[finest] == "" {

@@ -301,6 +301,17 @@ func (v *View) Fingerprint() string {
 // StoredSide returns the length to which the short sides of larger images were reduced, 0 for none.
 func (v *View) StoredSide() int { return v.set.manifest.Settings.ShortSide }
 
+// MostBytes returns the size of the largest image file of the split.
+func (v *View) MostBytes() int {
+	most := uint32(0)
+	for _, sh := range v.shards {
+		for _, n := range sh.index.lengths {
+			most = max(most, n)
+		}
+	}
+	return int(most)
+}
+
 // Image returns the image file of row i. It compares the checksum and returns a
 // *DamageError for a damaged image.
 func (v *View) Image(ctx context.Context, i int) ([]byte, error) {

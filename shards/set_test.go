@@ -29,7 +29,7 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, src, dir, small())
 	set := mustOpen(t, dir)
-	next := map[labels.Split]int{}
+	next, most := map[labels.Split]int{}, map[labels.Split]int{}
 	for i, item := range src.items {
 		v := mustSplit(t, set, item.Split)
 		k := next[item.Split]
@@ -38,6 +38,7 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 		if want := photo(t, 20+i%30, 16+i%17, uint64(i)); err != nil || !bytes.Equal(image, want) {
 			t.Errorf("item %d: image differs, %v", i, err)
 		}
+		most[item.Split] = max(most[item.Split], len(image))
 		if v.ID(k) != item.ID.String() {
 			t.Errorf("item %d: id %s, want %s", i, v.ID(k), item.ID)
 		}
@@ -54,8 +55,12 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 		}
 	}
 	for split, n := range next {
-		if got := mustSplit(t, set, split).Len(); got != n {
+		v := mustSplit(t, set, split)
+		if got := v.Len(); got != n {
 			t.Errorf("%s: %d rows, want %d", split, got, n)
+		}
+		if got := v.MostBytes(); got != most[split] {
+			t.Errorf("%s: the largest image has %d bytes, want %d", split, got, most[split])
 		}
 	}
 	if got := mustSplit(t, set, labels.Train).Levels(); !slices.Equal(got, []string{"fine", "coarse"}) {

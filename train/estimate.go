@@ -34,6 +34,12 @@ type Estimate struct {
 	Peak int64 `json:"bytes_peak"`          // see Kept
 	Host int64 `json:"bytes_decoded_ahead"` // bytes of decoded batches in host memory
 
+	// Files is at most the bytes of image files that are read ahead, see input.Loader.FileBytes. Whole is the bytes of
+	// images of landmarks that are decoded ahead of an evaluation, each in its own shape. 0: there are none, or the data
+	// set does not know their sizes.
+	Files int64 `json:"bytes_read_ahead"`
+	Whole int64 `json:"bytes_decoded_whole,omitempty"` // see Files
+
 	// Evaluation is the maximum during an evaluation after a first step, including what the step
 	// has allocated, the forward pass, the vectors and a block of scores. 0: the run has none.
 	Evaluation int64 `json:"bytes_evaluation"`
@@ -54,8 +60,10 @@ type Estimate struct {
 }
 
 // needed returns the bytes of a run on the host: the maximum of a step, an evaluation and a
-// projection, plus the images that are decoded meanwhile.
-func (e *Estimate) needed() int64 { return max(e.Peak, e.Evaluation, e.Projection) + e.Host }
+// projection, plus the images that are read and decoded meanwhile.
+func (e *Estimate) needed() int64 {
+	return max(e.Peak, e.Evaluation+e.Whole, e.Projection) + e.Host + e.Files
+}
 
 // GroupSize is the number of trained values of a group.
 type GroupSize struct {
@@ -119,6 +127,7 @@ func PlanShare(config Config, data Data, ranks int) (*Estimate, error) {
 	}
 	full := r.loader.NewBatch()
 	e.Host = int64(r.loader.Prefetch+1) * int64(full.Bytes())
+	e.Files = r.loader.FileBytes()
 	clear(l.work)
 	err = r.thread.Do(func() error {
 		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
@@ -130,17 +139,26 @@ func PlanShare(config Config, data Data, ranks int) (*Estimate, error) {
 	e.Peak = l.peak
 	e.setWork(l.work)
 	l.peak = l.used
+	return e, r.thread.Do(func() error { r.planEvaluations(e, l); return nil })
+}
+
+// planEvaluations counts the arrays of every evaluation of the run.
+func (r *Run) planEvaluations(e *Estimate, l *ledger) {
 	parts := [][]input.Dataset{{r.data.Validation}, {r.data.Query, r.data.Gallery}}
 	for _, b := range r.data.Benchmarks {
 		parts = append(parts, []input.Dataset{b.Query, b.Gallery})
 	}
 	for _, sides := range parts {
 		if sides[0] != nil {
-			err = errors.Join(err, r.thread.Do(func() error { r.planEvaluation(sides); return nil }))
+			r.planEvaluation(sides, 0)
 			e.Evaluation = l.peak
 		}
 	}
-	return e, err
+	for _, b := range r.data.Landmarks {
+		r.planEvaluation(b.Sets(), b.Side)
+		e.Evaluation = l.peak
+		e.Whole = max(e.Whole, wholeAhead(r.config.Run.Workers)*3*int64(b.Side)*int64(b.Side))
+	}
 }
 
 // planProjection counts the arrays of a forward pass for the features. It returns the maximum
@@ -156,8 +174,9 @@ func (r *Run) planProjection(l *ledger) int64 {
 }
 
 // planEvaluation counts the arrays of an evaluation in order: of queries and gallery, or of
-// queries that rank each other.
-func (r *Run) planEvaluation(sides []input.Dataset) {
+// queries that rank each other. Images in their own shape are taken for squares of the longest side, which have the
+// most pixels; 0: they are cropped.
+func (r *Run) planEvaluation(sides []input.Dataset, longest int) {
 	n, b := r.network, r.o.Backend
 	e := &retrieval.Evaluation{Levels: sides[0].Levels()}
 	var vectors []device.Array
@@ -165,17 +184,14 @@ func (r *Run) planEvaluation(sides []input.Dataset) {
 		if side == nil {
 			continue
 		}
-		in := n.newInputs(EmbedBatch, len(e.Levels), n.packs(false))
-		tape := grad.NewTape(b, n.arena).Evaluate()
-		width := n.forward(tape, in).Value.Cols()
+		width, free := n.rehearse(len(e.Levels), longest)
 		rows := side.Len()
-		if n.ranks != nil {
+		if n.ranks != nil && longest == 0 {
 			_, part := n.ranks.turns(rows)
 			rows = part * (n.ranks.n + 1)
 		}
 		vectors = append(vectors, device.New(b, device.F32, rows, width))
-		tape.Free()
-		in.Free(b)
+		free()
 		e.Gallery.Labels = make([]labels.Path, side.Len())
 		if i == 0 {
 			e.Query.Labels = e.Gallery.Labels
@@ -185,6 +201,17 @@ func (r *Run) planEvaluation(sides []input.Dataset) {
 	for _, v := range vectors {
 		b.Free(v.Buf)
 	}
+}
+
+// rehearse records the pass of an evaluation, and returns the width of its embeddings. free frees its arrays.
+func (n *network) rehearse(levels, longest int) (width int, free func()) {
+	tape := grad.NewTape(n.b, n.arena).Evaluate()
+	if longest > 0 {
+		pixels := device.New(n.b, device.U8, 1, longest, longest, 3)
+		return n.forwardWhole(tape, pixels).Value.Cols(), func() { tape.Free(); n.b.Free(pixels.Buf) }
+	}
+	in := n.newInputs(EmbedBatch, levels, n.packs(false))
+	return n.forward(tape, in).Value.Cols(), func() { tape.Free(); in.Free(n.b) }
 }
 
 // ledger counts memory without allocating it. It has no operations: an observer in front of it

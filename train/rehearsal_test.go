@@ -12,7 +12,9 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/input"
+	"hgld/train/landmarks"
 	"hgld/train/loss"
+	"hgld/train/retrieval"
 	"hgld/train/testing/places"
 )
 
@@ -167,6 +169,66 @@ func TestRehearsalWritesNothing(t *testing.T) {
 	mustTrain(t, c, Data{Train: d, Validation: d}, Options{})
 	if list, err := os.ReadDir("."); err != nil || len(list) > 0 {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// The images of the benchmark are squares of 40 pixels, and are embedded as such.
+func TestPlanCountsTheImagesOfLandmarks(t *testing.T) {
+	c, d := tiny(2)
+	c.Run.Watch, c.Run.Workers = watchLandmarks, 3
+	wide := &places.Set{Forms: 2, PerForm: 2, Views: 3, Size: 40}
+	data := Data{Train: d, Landmarks: []Landmarks{{Name: "gnd", Queries: &input.Subset{Of: wide, Rows: []int{0, 1}},
+		Gallery: wide, Measure: &landmarks.Measure{Parts: []string{"all"}, Metrics: []string{"mAP"}}, Side: 40}}}
+	data.Landmarks[0].Measure.Rank = func(ctx context.Context, b device.Backend, thread *device.Thread,
+		e retrieval.Evaluation) ([]landmarks.Means, error) {
+		e.Levels = wide.Levels()
+		_, err := retrieval.EvaluateOn(ctx, b, thread, &e)
+		return []landmarks.Means{{Values: []float64{1}}}, err
+	}
+	for _, side := range []int{40, 0} {
+		data.Landmarks[0].Side = side
+		plan, err := Plan(c, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(5 * 3 * side * side); plan.Whole != want { // 3 wait, 1 waits to, and 1 is embedded
+			t.Errorf("%d bytes of decoded images, want %d", plan.Whole, want)
+		}
+		b := &counting{Backend: cpu.New(1)}
+		r, err := New(c, data, Options{Backend: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.peak = b.used
+		if _, err := r.evaluate(t.Context(), watchLandmarks); err != nil {
+			t.Fatal(err)
+		}
+		if b.peak != plan.Evaluation {
+			t.Errorf("side %d: at most %d bytes, planned %d", side, b.peak, plan.Evaluation)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// sized knows the size of its largest file.
+type sized struct {
+	*places.Set
+	most int
+}
+
+func (s sized) MostBytes() int { return s.most }
+
+// Four readers and two workers hold a file each. Of files beyond 4 MiB, the memory of one is not kept.
+func TestPlanCountsFilesThatAreReadAhead(t *testing.T) {
+	c, d := tiny(1)
+	c.Run.Reads, c.Run.Workers = 4, 2
+	for most, want := range map[int]int64{0: 0, 1000: 6000, 5 << 20: 25 << 20} {
+		plan, err := Plan(c, Data{Train: input.Join(sized{d, most}, sized{d, most / 2})})
+		if err != nil || plan.Files != want {
+			t.Errorf("%v, %d bytes, want %d", err, plan.Files, want)
+		}
 	}
 }
 

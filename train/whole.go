@@ -63,9 +63,16 @@ func (n *network) throughWhole(ctx context.Context, d input.Dataset, o embedOpti
 	return ctx.Err()
 }
 
+// wholeWorkers is how many images wait to be embedded, decoded or not, at a setting of workers.
+func wholeWorkers(workers int) int { return cmp.Or(workers, runtime.GOMAXPROCS(0)) }
+
+// wholeAhead is the most images in memory: those that wait, one that waits for a place among them, and the one that is
+// embedded.
+func wholeAhead(workers int) int64 { return int64(wholeWorkers(workers)) + 2 }
+
 // decodeWhole decodes images in order, some of them ahead of the reader.
 func (n *network) decodeWhole(ctx context.Context, d input.Dataset, o embedOptions) <-chan chan wholeImage {
-	ahead := make(chan chan wholeImage, cmp.Or(o.workers, runtime.GOMAXPROCS(0)))
+	ahead := make(chan chan wholeImage, wholeWorkers(o.workers))
 	go func() {
 		defer crash.Guard()
 		defer close(ahead)

@@ -239,7 +239,8 @@ func labelsHint(err error, command string) error {
 
 // independentHint adds the setting for columns of labels that do not form a tree.
 func independentHint(err error) error {
-	if errors.As(err, new(*embeddings.NoTreeError)) {
+	var tree *embeddings.NoTreeError
+	if errors.As(err, &tree) && !tree.Uneven() {
 		return withHint(err, "for columns that do not form a tree, use --levels independent")
 	}
 	return err

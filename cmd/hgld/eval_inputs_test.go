@@ -173,6 +173,7 @@ func writeInputs(t *testing.T) {
 		"floats.csv": column("fine", func(i int) string {
 			return []string{`""`, "1.0", "2.0", "3.0", "4.0", "5.0"}[i/2]
 		}),
+		"excel.csv": column("id;fine;;", func(i int) string { return fmt.Sprintf("%d.jpg;%s;;", i, class(i)) }),
 		"ints.csv":  column("fine", func(i int) string { return fmt.Sprint(i / 2) }),
 		"words.csv": column("fine", func(i int) string { return "class " + fmt.Sprint(i/2) }),
 		"cases.csv": column("fine", func(i int) string {
@@ -263,6 +264,7 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings e.npy --labels both.csv --missing nan", "100.00", `4 of 12 rows have no class at fine ("-1", "nan")`},
 		{"--embeddings e.npy --labels both.csv --missing=-1", "100.00", `2 of 12 rows have no class at fine ("-1")`},
 		{"--embeddings e.npy --labels spaced.csv", "100.00", "1 level"},
+		{"--embeddings e.npy --labels excel.csv", "100.00", "1 level"},
 		// names
 		{"--embeddings other.npy --labels floats.csv" + gallery + "ints.csv", "100.00", "are read without the point"},
 		{"--embeddings other.npy --labels words.csv" + gallery + "ints.csv", "",

@@ -26,14 +26,14 @@ func malformedLabels() (list []malformed) {
 		"heading":     {"0 rows of labels", rows[0]},
 		"fewer":       {"5 rows of labels", strings.Join(rows[:6], "")},
 		"more":        {"7 rows of labels", soundLabels + "g,f4,c2\n"},
-		"ragged":      {"and the first line has 3; put quotes", strings.Replace(soundLabels, "c,f2,c1", "c,f2", 1)},
+		"ragged":      {"and the first line has 3; write a ,", strings.Replace(soundLabels, "c,f2,c1", "c,f2", 1)},
 		"raggedlong":  {"and the first line has 3; put quotes", strings.Replace(soundLabels, "c,f2,c1", "c,f2,c1,d1", 1)},
 		"quote":       {"line 4: extraneous or missing \" in quoted", strings.Replace(soundLabels, "c,f2", `c,"f2`, 1)},
 		"quoteinside": {"line 4: bare \" in non-quoted", strings.Replace(soundLabels, "c,f2", `c,f"2`, 1)},
 		"onlyid":      {"no column with classes", "id\na\nb\nc\nd\ne\nf\n"},
 		"twoids":      {"two columns are called \"id\"", strings.Replace(soundLabels, "fine", "id", 1)},
 		"twolevels":   {"two columns are called \"fine\"", strings.Replace(soundLabels, "coarse", "fine", 1)},
-		"noname":      {"column 3 has no name in the", strings.Replace(soundLabels, "coarse", "", 1)},
+		"noname":      {"\"c1\" stands in a column without a heading", strings.Replace(soundLabels, "coarse", "", 1)},
 		"parents":     {"fine \"f1\" has two parents:", strings.Replace(soundLabels, "b,f1,c1", "b,f1,c2", 1)},
 		"order": {"coarse \"c1\" has two parents:",
 			"id,coarse,fine\na,c1,f1\nb,c1,f1\nc,c1,f2\nd,c1,f2\ne,c2,f3\nf,c2,f3\n"},
@@ -47,11 +47,12 @@ func malformedLabels() (list []malformed) {
 		"isgallery":  {"2: is_gallery is \"\", want 1 or", "id,fine,is_gallery\na,f,\nb,f,1\nc,f,1\nd,f,1\ne,f,1\nf,f,1\n"},
 		"twoqueries": {"two columns are called", "is_query,is_query,fine\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n"},
 		"binary":     {"is not UTF-8; save the table", "\x93NUMPY\x01\x00"},
-		"nul":        {"2: \"f\\x001\" is not UTF-8;", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
+		"nul":        {"2: \"f\\x001\" holds a zero byte", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
 		"latin1":     {"2: \"c\\xe9\" is not UTF-8;", strings.Replace(soundLabels, "c1\nb", "c\xe9\nb", 1)},
-		"returns":    {"two columns are called \"f1\"", strings.ReplaceAll(soundLabels, "\n", "\r")},
-		"utf16":      {"no column with classes", "\xff\xfei\x00d\x00"},
-		"workbook":   {"save the sheet as CSV UTF-8", "PK\x03\x04"},
+		"returns": {"line 2: 13 columns, and the first",
+			rows[0] + strings.ReplaceAll(soundLabels[len(rows[0]):], "\n", "\r")},
+		"utf16":    {"no column with classes", "\xff\xfei\x00d\x00"},
+		"workbook": {"save the sheet as CSV UTF-8", "PK\x03\x04"},
 	} {
 		list = append(list, malformed{name + ".csv", []byte(c.text), "run --embeddings e.npy --labels FILE", c.want})
 	}
@@ -135,7 +136,7 @@ func malformedTruth() (list []malformed) {
 		"item.run":     {"line 1: no item of the gallery", "a Q0 g 1 0.9 x\n"},
 		"score.run":    {"line 1: the score is \"high\",", "a Q0 b 1 high x\n"},
 		"nan.run":      {"line 1: the score is \"NaN\",", "a Q0 b 1 NaN x\n"},
-		"twice.run":    {"evaluation: query 0: row", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
+		"twice.run":    {`the query "a" ranks the item "b" twice`, "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
 		"longline.run": {"a line is too long for a", strings.Repeat("a", 70_000) + " Q0 b 1 0.9 x\n"},
 	} {
 		add(ranked, name, c.want, []byte(c.text))

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
 	"hgld/internal/rendezvous"
+	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/shards"
@@ -37,6 +38,10 @@ import (
 	textenc "hgld/train/text"
 	"hgld/train/tune"
 )
+
+// fillIn is the hint for a row without a class at some level.
+const fillIn = "fill in the class, or pass --uneven keep, in train run and loss --uneven: a missing level then says " +
+	"nothing (docs/labels.md)"
 
 // advice is the table of exit codes and next steps for the errors that packages return. The
 // first row that knows an error counts. A command that knows more than the error does adds its
@@ -260,11 +265,14 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitUsage, func(e *embeddings.NoLevelError) string {
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
 	}),
-	kind(exitUsage, func(*labels.LevelError) string {
-		return "fill in the class, or pass --uneven keep, in train run and loss --uneven: a missing level then says " +
-			"nothing (docs/labels.md)"
+	kind(exitUsage, func(*labels.LevelError) string { return fillIn }),
+	kind(exitOK, func(e *embeddings.NoTreeError) string {
+		if e.Uneven() {
+			return fillIn
+		}
+		return ""
 	}),
-	kind(exitUsage, func(e *embeddings.MissingError) string {
+	kind(exitUsage, func(e *spelling.MissingError) string {
 		return "--missing " + word(e.Word) + " says that it means no class, --missing=-1 that it is one"
 	}),
 	kind(exitUsage, func(*embeddings.SameIDError) string {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -44,8 +45,9 @@ func startProject(c *cli.Context) error {
 			return err
 		}
 		project, next = *own, "look through the settings"
-	} else if c.IsSet("levels") || c.IsSet("split-folders") || c.IsSet("uneven") || c.IsSet(pipeline.OverrideFlag) {
-		return usagef("--levels, --split-folders, --uneven and -o describe the images of --images, which is not given")
+	} else if slices.ContainsFunc(imagesFlags()[1:], func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
+		return usagef("--levels, --split-folders, --uneven, --no-class and -o describe the images of --images, which is " +
+			"not given")
 	}
 	text, err := stages().Text(project)
 	if err != nil {

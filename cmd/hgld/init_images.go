@@ -23,7 +23,7 @@ func imagesFlags() []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "images",
 		Usage: "start with images instead of landmarks: `PATH` of class folders, their .zip or .tar, a .csv, or Parquet files"}}
 	for _, f := range flagsOf(shardsStage().Settings()) {
-		if slices.Contains([]string{"levels", "split-folders", "uneven"}, f.Names()[0]) {
+		if slices.Contains([]string{"levels", "split-folders", "uneven", "no-class"}, f.Names()[0]) {
 			flags = append(flags, f)
 		}
 	}
@@ -66,7 +66,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
 		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
-		"eval.report": "eval.html"}
+		"shards.no_class": pipeline.List(s.NoClass), "eval.report": "eval.html"}
 	for _, text := range c.StringSlice(pipeline.OverrideFlag) {
 		key, value, _ := strings.Cut(text, "=")
 		if values["shards."+key] == "" {

@@ -47,7 +47,7 @@ func newJob(c *cli.Context) (*job, error) {
 	if n := c.Int("limit"); n < 0 {
 		return nil, usagef("--limit is %d; want a number of items, or 0 for all", n)
 	}
-	l := stages()
+	l := stagesUntil(c.Context)
 	l.Isolated = environmentOf(c).isolated
 	p, err := l.Open(c.String("project"))
 	if err != nil {

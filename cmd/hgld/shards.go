@@ -16,6 +16,8 @@ import (
 	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
+	"hgld/internal/settings"
+	"hgld/internal/spelling"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
@@ -25,31 +27,32 @@ import (
 
 // shardsSettings are the settings of the stage shards.
 type shardsSettings struct {
-	Dataset        string          `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
-	Input          string          `yaml:"input" path:"in" usage:"the CSV, the folder, .zip or .tar of class folders or of a published data set, or a folder of Parquet files"`
-	Images         string          `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not next to the CSV or the data set's lists"`
-	Labels         string          `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
-	Hierarchy      string          `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: number them in the order of the images"`
-	Levels         []string        `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
-	Split          string          `yaml:"split" usage:"split of the images, if no column or folder says it"`
-	SplitFolders   []string        `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
-	Uneven         string          `yaml:"uneven" usage:"images that lack levels: refuse, keep (a missing level says nothing), or, of dataset folder, repeat (the innermost folder is also the class of the missing levels)"`
-	Out            string          `yaml:"out" path:"out" kind:"a data set" store:"s3" usage:"folder to write, or s3://bucket/prefix"`
-	Shards         int             `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
-	ImagesPerShard int             `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
-	ShardSize      string          `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
-	ShortSide      int             `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged, except HEIC and AVIF"`
-	Quality        int             `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
-	HeadersOnly    bool            `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
-	Attribution    bool            `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
-	Unattributed   bool            `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
-	Subset         string          `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list is there"`
-	Exclude        string          `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line"`
-	Taxonomy       string          `yaml:"taxonomy" path:"in" usage:"CSV of coarser levels: a column for the coarsest level of the images, and one for each above it"`
-	Labelled       bool            `yaml:"labelled" usage:"take only images that have a class at every level"`
-	AllowMissing   float64         `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
-	Workers        int             `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
-	Columns        dataset.Columns `yaml:"columns"`
+	Dataset        string            `yaml:"dataset" usage:"importer: csv (one row per image), folder (class folders), or a published data set: see below"`
+	Input          string            `yaml:"input" path:"in" usage:"the CSV, the folder, .zip or .tar of class folders or of a published data set, or a folder of Parquet files"`
+	Images         string            `yaml:"images" path:"in" usage:"folder, .zip or .tar with the images, if they are not next to the CSV or the data set's lists"`
+	Labels         string            `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
+	Hierarchy      string            `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: number them in the order of the images"`
+	Levels         []string          `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
+	Split          string            `yaml:"split" usage:"split of the images, if no column or folder says it"`
+	SplitFolders   []string          `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
+	Uneven         string            `yaml:"uneven" usage:"images that lack levels: refuse, keep (a missing level says nothing), or, of dataset folder, repeat (the innermost folder is also the class of the missing levels)"`
+	NoClass        settings.TextList `yaml:"no_class" usage:"cells of a table that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
+	Out            string            `yaml:"out" path:"out" kind:"a data set" store:"s3" usage:"folder to write, or s3://bucket/prefix"`
+	Shards         int               `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
+	ImagesPerShard int               `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
+	ShardSize      string            `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
+	ShortSide      int               `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged, except HEIC and AVIF"`
+	Quality        int               `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
+	HeadersOnly    bool              `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
+	Attribution    bool              `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
+	Unattributed   bool              `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
+	Subset         string            `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list is there"`
+	Exclude        string            `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line"`
+	Taxonomy       string            `yaml:"taxonomy" path:"in" usage:"CSV of coarser levels: a column for the coarsest level of the images, and one for each above it"`
+	Labelled       bool              `yaml:"labelled" usage:"take only images that have a class at every level"`
+	AllowMissing   float64           `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
+	Workers        int               `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
+	Columns        dataset.Columns   `yaml:"columns"`
 }
 
 func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false, "") }
@@ -154,7 +157,7 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 	j.say("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
-		Uneven: s.Uneven, Subset: s.Subset, Wanted: wanted, Extensions: img.HEIFExtensions(o.HEIF)})
+		Uneven: s.Uneven, NoClass: s.NoClass, Subset: s.Subset, Wanted: wanted, Extensions: img.HEIFExtensions(o.HEIF)})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
@@ -336,8 +339,12 @@ func (s *shardsSettings) outInInput() error {
 
 // sourceError adds exit codes and hints to the errors of an importer.
 func sourceError(err error) error {
-	if errors.As(err, new(*registry.UnknownError)) {
+	var cell *spelling.MissingError
+	switch {
+	case errors.As(err, new(*registry.UnknownError)):
 		return withCode(exitUsage, err)
+	case errors.As(err, &cell):
+		return withHint(err, "--no-class %s says that it means no class, --no-class=-1 that it is one", word(cell.Word))
 	}
 	return err
 }

@@ -35,8 +35,8 @@ func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
 // source returns the settings of the importer, as BUILD.json records them.
 func (s *shardsSettings) source() (provenance.Settings, error) {
 	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, Labelled: s.Labelled,
-		Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude,
+		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, NoClass: s.NoClass,
+		Labelled: s.Labelled, Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude,
 		Taxonomy: s.Taxonomy}
 	if s.Uneven != shardsStage().Defaults().Uneven {
 		source.Uneven = s.Uneven

@@ -25,14 +25,17 @@ const projectFile = pipeline.ProjectFile
 
 // stages returns the pipeline of hgld: a table with a row for each stage, in order. The file of
 // its command declares the row: name, command, settings, inputs, outputs and checks.
-func stages() *pipeline.Pipeline {
+func stages() *pipeline.Pipeline { return stagesUntil(context.Background()) }
+
+// stagesUntil returns the pipeline. Reads of data sets in an object store end with the context.
+func stagesUntil(ctx context.Context) *pipeline.Pipeline {
 	return &pipeline.Pipeline{
 		Stages: []pipeline.Stage{
 			scrapeStage().Stage, embedStage().Stage, clusterStage().Stage, curateStage().Stage,
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
 		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
-		Folder: identifyFolder, Address: identifyAddress, Ended: ended, Kinds: outputKinds(),
+		Folder: identifyFolder, Address: identifyAddress(ctx), Ended: ended, Kinds: outputKinds(),
 	}
 }
 
@@ -91,13 +94,15 @@ func identifyFolder(dir string) (pipeline.Folder, bool, error) {
 	return pipeline.Folder{Files: files}, len(files) > 0, nil
 }
 
-// identifyAddress identifies the data set at an address by its manifest.
-func identifyAddress(place string) (string, error) {
-	text, err := shards.ReadFile(context.Background(), place, shards.ManifestFile)
-	if err != nil {
-		return "", err
+// identifyAddress returns a function that identifies the data set at an address by its manifest.
+func identifyAddress(ctx context.Context) func(place string) (string, error) {
+	return func(place string) (string, error) {
+		text, err := shards.ReadFile(ctx, place, shards.ManifestFile)
+		if err != nil {
+			return "", err
+		}
+		return filehash.Text(text), nil
 	}
-	return filehash.Text(text), nil
 }
 
 // fileAdvice handles a file that does not exist. It says which file was probably meant, or

@@ -25,6 +25,9 @@ func statusCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			if err := j.ctx.Err(); err != nil { // the states are those of stages that nobody looked at
+				return err
+			}
 			var unknown error // the first stage that could not be looked at
 			for _, s := range states {
 				unknown = cmp.Or(unknown, s.Err)

@@ -85,7 +85,7 @@ func conductStudy(c *cli.Context, j *job, n, of int) error {
 	if len(inputs) > 0 && len(runs) > 0 && len(pipeline.Missing(inputs)) == len(inputs) {
 		return trainStage().MissingInput(j.project, runs[0].Settings)
 	}
-	prints, err := stages().Fingerprint(inputs)
+	prints, err := stagesUntil(j.ctx).Fingerprint(inputs)
 	if err != nil {
 		return err
 	}

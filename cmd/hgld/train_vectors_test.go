@@ -99,6 +99,33 @@ func TestVectorsHaveSplits(t *testing.T) {
 	}
 }
 
+// Vectors with their finest class alone are uneven too, but only those that are trained on need --uneven.
+func TestTrainedVectorsNeedEveryLevel(t *testing.T) {
+	embeddingFiles(t)
+	vectorSplits(t)
+	dry := func(splits string) []string {
+		return []string{"train", "run", "--dry-run", "--embeddings", "e.npy", "--labels", "split.csv", "--levels",
+			"landmark,kind", "--splits", splits, "--query", "test", "-o", "sampler.batch=16", "--out", "runs/dry"}
+	}
+	if code, _, errs := run(t, dry("train")...); code != 0 {
+		t.Errorf("all rows of the split have both levels: exit code %d\n%s", code, errs)
+	}
+	code, _, errs := run(t, dry("train,hidden")...)
+	for _, want := range []string{"split.csv: img3: kind is empty; want a class at every level\n", "--uneven"} {
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q\n%s", code, want, errs)
+		}
+	}
+	table := "landmark,kind\na,\na,k\n" + strings.Repeat("b,m\n", 58)
+	if err := os.WriteFile("l.csv", []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = run(t, "train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--out", "runs/dry")
+	if code != exitUsage || !strings.Contains(errs, `has two parents: none`) || !strings.Contains(errs, "--uneven") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 // A run for each seed is trained, the same command keeps the finished ones, and the table has their
 // mean and its interval.
 func TestSeedsTrainARunEach(t *testing.T) {

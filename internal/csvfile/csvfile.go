@@ -31,7 +31,8 @@ type Reader struct {
 	skipped int // lines before the table
 	foreign string
 	trim    bool
-	width   int // columns, where trim is set
+	width   int  // columns, where trim is set
+	blank   bool // rows without any cell are returned, too
 }
 
 // NewReader returns a reader of the table. The separator is the one that is most frequent in the first
@@ -52,6 +53,9 @@ func NewReader(r io.Reader) *Reader {
 	}
 	head, _ := in.Peek(looked)
 	line := firstLine(head)
+	if len(line) < len(head) && bytes.IndexByte(head, '\n') < 0 { // ends in CR alone, as old programs for the Mac write
+		in = bufio.NewReaderSize(transform.NewReader(in, oldEnds{}), looked)
+	}
 	comma := separator(line)
 	if text := strings.TrimSpace(string(line)); len(text) == 5 && strings.HasPrefix(text, "sep=") {
 		comma, t.skipped = rune(text[4]), 1
@@ -189,13 +193,19 @@ func (t *Reader) Ragged() { t.csv.FieldsPerRecord = -1 }
 // Separator returns what separates the columns.
 func (t *Reader) Separator() rune { return t.csv.Comma }
 
-// Trim leaves out columns at the end that have neither a heading in the first row nor cells, as
-// spreadsheets write them.
+// Trim leaves out columns at the end that have neither a heading in the first row nor cells, and rows without any
+// cell, as spreadsheets write them.
 func (t *Reader) Trim() { t.trim = true }
+
+// TrimColumns is Trim without the rows, for tables in which the place of a row says what it is of.
+func (t *Reader) TrimColumns() { t.trim, t.blank = true, true }
 
 // Read returns the next row, and io.EOF behind the last. The error for a row is an *Error.
 func (t *Reader) Read() ([]string, error) {
 	row, err := t.read()
+	for err == nil && t.trim && !t.blank && isBlank(row) {
+		row, err = t.read()
+	}
 	if err != nil || !t.trim {
 		return row, err
 	}
@@ -212,14 +222,22 @@ func (t *Reader) Read() ([]string, error) {
 	return row[:t.width], nil
 }
 
+func isBlank(row []string) bool {
+	return !slices.ContainsFunc(row, func(cell string) bool { return strings.TrimSpace(cell) != "" })
+}
+
 func (t *Reader) read() ([]string, error) {
 	if t.foreign != "" {
 		return nil, errors.New(t.foreign)
 	}
 	row, err := t.csv.Read()
 	if errors.Is(err, csv.ErrFieldCount) {
-		return nil, &Error{t.Line(), fmt.Errorf("%d columns, and the first line has %d; put quotes around a cell "+
-			"that holds %c", len(row), t.csv.FieldsPerRecord, t.csv.Comma)}
+		advice := "put quotes around a cell that holds %c"
+		if len(row) < t.csv.FieldsPerRecord {
+			advice = "write a %c for each cell that is empty or missing"
+		}
+		return nil, &Error{t.Line(), fmt.Errorf("%d columns, and the first line has %d; "+advice, len(row),
+			t.csv.FieldsPerRecord, t.csv.Comma)}
 	}
 	var at *csv.ParseError
 	if errors.As(err, &at) {
@@ -234,9 +252,13 @@ func (t *Reader) read() ([]string, error) {
 		return nil, err
 	}
 	for _, cell := range row {
-		if !utf8.ValidString(cell) || strings.ContainsRune(cell, 0) {
+		if !utf8.ValidString(cell) {
 			return nil, &Error{t.Line(), fmt.Errorf("%.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
 				"iconv -f WINDOWS-1252 -t UTF-8)", cell)}
+		}
+		if strings.ContainsRune(cell, 0) {
+			return nil, &Error{t.Line(), fmt.Errorf("%.80q holds a zero byte, so the table is damaged or UTF-16 without a "+
+				"mark; save it as UTF-8 (of UTF-16: iconv -f UTF-16LE -t UTF-8)", cell)}
 		}
 	}
 	return row, nil

@@ -45,6 +45,7 @@ func TestTablesOfSpreadsheetsAreRead(t *testing.T) {
 		"one column": {"path\n1.jpg\n", []string{"path", "1.jpg"}},
 		"Unicode":    {wide, []string{"path|köln", "1.jpg|ü"}},
 		"line ends":  {"path,class\r\n1.jpg,\"a\r\nb\n\r\n\"\r\n", []string{"path|class", "1.jpg|a\r\nb\n\r\n"}},
+		"old Mac":    {"path;class\r1.jpg;\"a, b\"\r2.jpg;c\r", []string{"path|class", "1.jpg|a, b", "2.jpg|c"}},
 		"empty":      {"", nil},
 	} {
 		if got, err := read(c.text); err != nil || !slices.Equal(got, c.want) {
@@ -55,15 +56,18 @@ func TestTablesOfSpreadsheetsAreRead(t *testing.T) {
 
 func TestOtherFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"PK\x03\x04workbook":                "save the sheet as CSV UTF-8",
-		`{"path": "1.jpg", "class": "a"}`:   "JSON, and no table; write a .csv",
-		"\n <html>404</html>":               "a web page or XML",
-		"\x1f\x8b\b\b\x92\xd1\bk\x00\x03t":  "compressed by gzip; unpack it: gunzip",
-		"PAR1\x15\x04\x15\x10":              "Parquet, and no table of text",
-		"\xff\xd8\xff\xe0\x00\x10JFIF":      "an image, and no table",
-		"path,class\n1.jpg,K\xf6ln\n":       `line 2: "K\xf6ln" is not UTF-8`,
-		"path,class\n1.jpg,a,b\n":           "line 2: 3 columns, and the first line has 2",
-		"sep=;\npath;class\n1.jpg;\"a\"b\n": "line 3: ",
+		"PK\x03\x04workbook":                   "save the sheet as CSV UTF-8",
+		`{"path": "1.jpg", "class": "a"}`:      "JSON, and no table; write a .csv",
+		"\n <html>404</html>":                  "a web page or XML",
+		"\x1f\x8b\b\b\x92\xd1\bk\x00\x03t":     "compressed by gzip; unpack it: gunzip",
+		"PAR1\x15\x04\x15\x10":                 "Parquet, and no table of text",
+		"\xff\xd8\xff\xe0\x00\x10JFIF":         "an image, and no table",
+		"path,class\n1.jpg,K\xf6ln\n":          `line 2: "K\xf6ln" is not UTF-8`,
+		"path,class\n1.jpg,a,b\n":              "line 2: 3 columns, and the first line has 2; put quotes around",
+		"path;class\n1.jpg\n":                  "line 2: 1 columns, and the first line has 2; write a ; for each",
+		"path,class\n1.jpg,a\x00b\n":           `line 2: "a\x00b" holds a zero byte`,
+		"p\x00,\x00c\x00\n\x001\x00,\x00a\x00": "line 1: \"p\\x00\" holds a zero byte, so the table is damaged or UTF-16",
+		"sep=;\npath;class\n1.jpg;\"a\"b\n":    "line 3: ",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -173,14 +177,14 @@ func TestQuotesInsideCellsAreText(t *testing.T) {
 	}
 }
 
-func TestColumnsWithoutHeadingAreTrimmed(t *testing.T) {
-	r := NewReader(strings.NewReader("a;b;; \n1;2;;\n3;;;\n4;5;6;\n"))
+func TestColumnsWithoutHeadingAndEmptyRowsAreTrimmed(t *testing.T) {
+	r := NewReader(strings.NewReader("a;b;; \n1;2;;\n;;;\n3;;;\n ; ;;\n4;5;6;\n"))
 	r.Trim()
 	var rows []string
 	for {
 		row, err := r.Read()
 		if err != nil {
-			if want := `line 4: "6" stands in a column without a heading`; err.Error() != want {
+			if want := `line 6: "6" stands in a column without a heading`; err.Error() != want {
 				t.Error(err)
 			}
 			break

@@ -124,3 +124,20 @@ func (w *wideText) cut(atEOF bool, what string) error {
 func (w *wideText) bad(what string) error {
 	return &Error{w.line + 1, errors.New("the file is not valid UTF-16: " + what + "; save the table as UTF-8")}
 }
+
+// oldEnds makes a line feed of each carriage return.
+type oldEnds struct{ transform.NopResetter }
+
+// Transform copies src to dst.
+func (oldEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
+	n := copy(dst, src)
+	for i, c := range dst[:n] {
+		if c == '\r' {
+			dst[i] = '\n'
+		}
+	}
+	if n < len(src) {
+		err = transform.ErrShortDst
+	}
+	return n, n, err
+}

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/csvfile"
 	"hgld/internal/registry"
 	"hgld/internal/regular"
+	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -37,7 +38,8 @@ type Columns struct {
 // images, its class at each level, and optionally split, image_id, sha256 (the expected
 // hash), author, license, title and source_url. Other columns are ignored. The label
 // columns are Levels or, by default, level_0, level_1 …, or label or class. Their order is Levels' unless the
-// rows allow only another one. A row with empty label columns is an image without a label; one of which some
+// rows allow only another one. A cell that is empty, −1, or one of the words of Settings.NoClass means no class.
+// A row with empty label columns is an image without a label; one of which some
 // are empty is refused, unless Settings.Uneven keeps it. Columns are separated by commas, semicolons or tabs,
 // and their names may be in any case.
 //
@@ -55,7 +57,11 @@ func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dataset: csv: %w", err)
 	}
-	if err := src.checkOrder(ctx); err != nil {
+	err = src.checkMissing(ctx, s.NoClass)
+	if err == nil {
+		err = src.checkOrder(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dataset: csv: %s: %w", src.base(), err), src.Close())
 	}
 	return src, nil
@@ -72,6 +78,8 @@ type csvSource struct {
 	used    []byte     // list of the images that Items yielded
 	notes   []string
 	keep    bool // rows may lack levels
+	missing missingClasses
+	splits  splitCells
 }
 
 // csvColumns are the positions of columns in a record; −1 for a missing column.
@@ -136,6 +144,9 @@ func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
 	r := csvfile.NewReader(f)
 	r.Trim()
 	header, err := r.Read()
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
 	if err != nil {
 		f.Close()
 		if errors.Is(err, io.EOF) {
@@ -274,7 +285,7 @@ func (src *csvSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 			return
 		}
 		defer f.Close()
-		src.used = nil
+		src.used, src.splits = nil, splitCells{}
 		for {
 			record, err := r.Read()
 			if errors.Is(err, io.EOF) {
@@ -307,7 +318,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	}
 	name, address := imageName(get(c.path))
 	item := shards.Item{Path: src.imagePath(name), Split: cmp.Or(splitLike(get(c.split)), labels.Split(get(c.split))),
-		Where: where, SHA256: strings.ToLower(get(c.sha256))}
+		Where: where, SHA256: strings.ToLower(known(get(c.sha256)))}
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, %s", where, get(c.path), src.images)
 	}
@@ -315,10 +326,13 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	if id := get(c.id); id != "" {
 		item.ID = shards.NewImageID(id)
 	}
-	if item.Split == "" {
-		item.Split = src.split
+	if c.split >= 0 && src.split == labels.Train {
+		if err := src.splits.add(item.Split, where); err != nil {
+			return item, err
+		}
 	}
-	item.Attributes = shards.Attributes{Author: get(c.author), License: get(c.license), Title: get(c.title),
+	item.Split = cmp.Or(item.Split, src.split)
+	item.Attributes = shards.Attributes{Author: known(get(c.author)), License: known(get(c.license)), Title: get(c.title),
 		SourceURL: cmp.Or(get(c.source), address)}
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
@@ -326,6 +340,36 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	e, err := attach(&item, src.store, item.Path)
 	src.used = appendUsed(src.used, e)
 	return item, err
+}
+
+// known returns a cell, or "" for a word by which data frames write a missing value: nan is no author.
+func known(cell string) string {
+	if spelling.MeansMissing(strings.TrimSpace(cell)) {
+		return ""
+	}
+	return cell
+}
+
+// splitCells are the first row with a split, and the first without one.
+type splitCells struct {
+	split      labels.Split
+	has, lacks string // where
+}
+
+// add returns an error if some rows have a split and others have none. As training images are the default, one of
+// the test could be trained on.
+func (s *splitCells) add(split labels.Split, where string) error {
+	switch {
+	case split != "" && s.has == "":
+		s.split, s.has = split, where
+	case split == "" && s.lacks == "":
+		s.lacks = where
+	}
+	if s.has == "" || s.lacks == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: the split is empty, and that of %s is %s; name the split of every row, or of none", s.lacks,
+		s.has, s.split)
 }
 
 // imagePath returns the path of an image below the folder of images, with slashes. An absolute path into
@@ -385,9 +429,8 @@ func (src *csvSource) label(item *shards.Item, get func(column int) string) erro
 		item.Names = append(item.Names, get(l))
 	}
 	item.Uneven = src.keep
-	if strings.Join(item.Names, "") == "" {
-		item.Names = nil
-	}
+	src.missing.clear(item.Names)
+	item.Names = unnamed(item.Names)
 	return nil
 }
 

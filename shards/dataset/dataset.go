@@ -32,6 +32,10 @@ type Settings struct {
 	// set is also the class of the missing finer levels.
 	Uneven string
 
+	// NoClass are the cells of a table that mean no class besides the empty one and −1; with
+	// [spelling.MissingEmpty], −1 is a class. None: also nan, None, NA and their kin, unless they may be classes.
+	NoClass []string
+
 	// Subset says which training images of gldv2 are taken, one of [GLDv2Subsets]; "": the clean ones if
 	// their list is there.
 	Subset string

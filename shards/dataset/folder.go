@@ -109,6 +109,9 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 				text += ": " + left
 			}
 		}
+		if slices.ContainsFunc(all, func(e entry) bool { return strings.EqualFold(path.Ext(e.path), ".tar") }) {
+			text += "; TAR files of samples are the data set webdataset, and one of class folders is named itself"
+		}
 		return errors.New(text)
 	}
 	src.wrap = wrapping(src.files, src.levels, splits)

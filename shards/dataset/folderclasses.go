@@ -32,6 +32,9 @@ func (src *folderSource) splitFolders(asked []string) (err error) {
 	case exact == len(tops), len(tops) == 1 && own[tops[0]] == src.split:
 		src.splits = own
 	case exact+near > 1, len(tops) == 1 && near == 1, exact+near == 1 && src.repeatsBelow(own):
+		if n, first := src.besideFolders(); n > 0 { // they are no answer to the question
+			return src.outside(n, first)
+		}
 		return setting("split_folders", proposedSplits(tops, own), asClasses)(
 			"the folders %s may be splits or classes; say which", shortList(tops))
 	default:
@@ -198,6 +201,26 @@ func keepsUneven(s Settings) (bool, error) {
 	return false, registry.Unknown("uneven", s.Uneven, unevens)
 }
 
+// besideFolders returns how many images lie beside the folders at the top, and the first.
+func (src *folderSource) besideFolders() (n int, first string) {
+	for _, e := range src.files {
+		if len(src.folders(e.path)) == 0 {
+			if n++; n == 1 {
+				first = e.path
+			}
+		}
+	}
+	return n, first
+}
+
+// outside is the error for a number of images without a class folder.
+func (src *folderSource) outside(n int, first string) error {
+	return fmt.Errorf("images outside any class folder: %d of %d, %s first; move each into a folder called "+
+		"after its class (CLASS/%s), or name the classes of each image in a table, and import that: a .csv with "+
+		"the columns path and label",
+		n, len(src.files), first, path.Base(first))
+}
+
 // checkDepth returns the number of levels. It reports images without a class folder and, unless
 // the innermost folder is to be repeated, images at different depths.
 func (src *folderSource) checkDepth() (depth int, err error) {
@@ -215,10 +238,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 			src.table)
 	}
 	if count[0] > 0 {
-		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; move each into a folder called "+
-			"after its class (CLASS/%s), or name the classes of each image in a table, and import that: a .csv with "+
-			"the columns path and label",
-			count[0], len(src.files), example[0], path.Base(example[0]))
+		return 0, src.outside(count[0], example[0])
 	}
 	if len(depths) == 1 || src.repeat || src.keep {
 		return depths[len(depths)-1], nil

@@ -156,6 +156,9 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		want  []string
 	}{
 		{tree{"a.txt": ""}, Settings{}, []string{"no images found"}},
+		{tree{"00000.tar": ""}, Settings{}, []string{"no images found", "TAR files of samples are the data set webdataset"}},
+		{tree{"train/a/1.jpg": "", "test/a/2.jpg": "", "sample.jpg": ""}, Settings{},
+			[]string{"outside any class folder: 1 of 3, sample.jpg first"}},
 		{tree{"1.jpg": ""}, Settings{}, []string{"outside any class folder: 1 of 1, 1.jpg first", "CLASS/1.jpg"}},
 		{tree{"train/1.jpg": "", "train/metadata.csv": ""}, Settings{},
 			[]string{"train/metadata.csv seems to describe them", "levels"}},

@@ -92,6 +92,7 @@ func (src *csvSource) checkOrder(ctx context.Context) error {
 		return err
 	}
 	src.levels, src.columns.levels = inOrder(src.levels, order), inOrder(src.columns.levels, order)
+	src.missing = src.missing.inOrder(order)
 	src.notes = append(src.notes, note)
 	return nil
 }
@@ -117,6 +118,17 @@ func orderOf(levels []string, rows iter.Seq2[[]string, string]) (order []int, no
 		strings.Join(levels, ","), why), nil
 }
 
+// checkMissing finds the cells of the label columns that mean no class.
+func (src *csvSource) checkMissing(ctx context.Context, asked []string) (err error) {
+	if src.labels != nil {
+		return nil
+	}
+	var notes []string
+	src.missing, notes, err = findMissing(src.levels, asked, src.labelRows(ctx))
+	src.notes = append(src.notes, notes...)
+	return cmp.Or(err, ctx.Err())
+}
+
 // labelRows are the class names of all rows. The names are valid until the next row.
 func (src *csvSource) labelRows(ctx context.Context) iter.Seq2[[]string, string] {
 	return func(yield func(names []string, where string) bool) {
@@ -134,6 +146,7 @@ func (src *csvSource) labelRows(ctx context.Context) iter.Seq2[[]string, string]
 			for i, c := range src.columns.levels {
 				names[i] = record[c]
 			}
+			src.missing.clear(names)
 			if ctx.Err() != nil || !yield(names, fmt.Sprintf("%s:%d", src.base(), r.Line())) {
 				return
 			}

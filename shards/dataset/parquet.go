@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/parquetfile"
+	"hgld/labels"
 	"hgld/shards"
 )
 
@@ -26,8 +27,8 @@ import (
 // ("huggingface") of the file, or plain numbers, in every file alike; null, NaN and −1 are no class.
 //
 // The name of a file gives the split (train-00000-of-00002.parquet, validation/0000.parquet),
-// Settings.SplitFolders gives that of others. An image is called FILE/ROW, or FILE/ROW/NAME where
-// its path has a name; rows count from 0.
+// Settings.SplitFolders gives that of others, and a column split of texts that of rows. An image is called
+// FILE/ROW, or FILE/ROW/NAME where its path has a name; rows count from 0.
 //
 // Features are described at https://huggingface.co/docs/datasets/about_dataset_features.
 type Parquet struct{}
@@ -35,10 +36,9 @@ type Parquet struct{}
 // Open reads the classes of all rows, and no image. It returns an *OrderError if the levels
 // appear to be coarsest first.
 func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
-	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Path: s.Columns.Path}) {
+	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Path: s.Columns.Path, Split: s.Columns.Split}) {
 		return nil, errors.New("dataset: parquet takes images and classes from its input; leave out images, labels and " +
-			"all columns except " +
-			"columns.path, the column of images")
+			"all columns except columns.path, the column of images, and columns.split")
 	}
 	src := &parquetSource{pages: &pageCache{limit: pageBytes}}
 	if err := src.open(ctx, s); err != nil {
@@ -63,7 +63,8 @@ type parquetTable struct {
 	pages  []parquetfile.Page
 	names  []string // file names of the images by row, "" for none; nil: there is no such column
 	levels [][]string
-	kinds  []string // of the values of each level: texts, numbers or booleans
+	splits []labels.Split // by row; nil: all are that of the file
+	kinds  []string       // of the values of each level: texts, numbers or booleans
 }
 
 func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
@@ -92,9 +93,19 @@ func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
 		if err := t.read(src.levels, s.Columns.Path); err != nil {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
+		note, err := t.readSplits(s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.name, err)
+		}
+		if note != "" {
+			src.notes = append(src.notes, note)
+		}
 		if err := src.files[0].sameKinds(t, src.levels); err != nil {
 			return err
 		}
+	}
+	if err := src.clearMissing(ctx, s.NoClass); err != nil {
+		return err
 	}
 	order, note, err := orderOf(src.levels, src.rows(ctx))
 	if err != nil || order == nil {
@@ -180,15 +191,37 @@ func firstNames(rows []string) string {
 
 // row returns the class names of a row, finest first; none if all are empty.
 func (t *parquetTable) row(r int64) []string {
-	names, empty := make([]string, len(t.levels)), true
+	names := make([]string, len(t.levels))
 	for l := range t.levels {
 		names[l] = t.levels[l][r]
-		empty = empty && names[l] == ""
 	}
-	if empty {
-		return nil
+	return unnamed(names)
+}
+
+// clearMissing empties the classes that mean none.
+func (src *parquetSource) clearMissing(ctx context.Context, asked []string) error {
+	missing, notes, err := findMissing(src.levels, asked, src.rows(ctx))
+	if err != nil {
+		return err
 	}
-	return names
+	src.notes = append(src.notes, notes...)
+	for _, t := range src.files {
+		for l, list := range t.levels {
+			for r, name := range list {
+				if missing[l].Is(name) {
+					list[r] = ""
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *parquetTable) splitOf(r int64) labels.Split {
+	if t.splits == nil {
+		return t.split
+	}
+	return t.splits[r]
 }
 
 func (t *parquetTable) where(r int64) string { return fmt.Sprintf("%s: row %d", t.name, r) }
@@ -238,7 +271,7 @@ func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, erro
 // item describes image i of a page.
 func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
 	r := t.pages[page].First + int64(i)
-	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.split, Names: t.row(r), Uneven: src.keep,
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.splitOf(r), Names: t.row(r), Uneven: src.keep,
 		Where: t.where(r), Size: int64(len(data)), Missing: len(data) == 0}
 	if t.names != nil {
 		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {

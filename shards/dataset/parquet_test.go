@@ -184,7 +184,7 @@ func TestSplitsFollowFileNames(t *testing.T) {
 		if c.asked != "" {
 			asked = strings.Split(c.asked, ",")
 		}
-		splits, err := fileSplits(files, Settings{SplitFolders: asked})
+		splits, _, err := fileSplits(files, Settings{SplitFolders: asked})
 		if got := strings.Trim(fmt.Sprint(splits), "[]"); got != c.want || (err == nil) == (c.want == "") {
 			t.Errorf("%s by %q: %q, %v; want %q", c.files, c.asked, got, err, c.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -76,10 +77,39 @@ func (t *parquetTable) columnNames() []string {
 	return slices.Compact(names)
 }
 
+// described lists the columns at the top, with what they hold if it is no class.
+func (t *parquetTable) described() []string {
+	names := t.columnNames()
+	for i, name := range names {
+		if what := t.holds(name); what != "" {
+			names[i] = fmt.Sprintf("%s (%s)", name, what)
+		}
+	}
+	return names
+}
+
+// holds says what a column holds if it can be no class, and "" otherwise.
+func (t *parquetTable) holds(column string) string {
+	for _, leaf := range t.Leaves() {
+		switch {
+		case leaf.Name != column:
+		case leaf.Lists > 0:
+			return "lists"
+		case leaf.Depth > 1:
+			return "structs"
+		case leaf.Meaning() != "":
+			return leaf.Meaning()
+		case !isClass(leaf):
+			return leaf.Kind.String()
+		}
+	}
+	return ""
+}
+
 // isClass reports whether a column can hold classes.
 func isClass(leaf parquetfile.Leaf) bool {
-	return leaf.Depth == 1 && leaf.Lists == 0 && slices.Contains([]parquet.Kind{parquet.ByteArray, parquet.Int32,
-		parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
+	return leaf.Depth == 1 && leaf.Lists == 0 && leaf.Meaning() == "" && slices.Contains([]parquet.Kind{
+		parquet.ByteArray, parquet.Int32, parquet.Int64, parquet.Float, parquet.Double, parquet.Boolean}, leaf.Kind)
 }
 
 // chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing
@@ -110,7 +140,7 @@ func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
 	case slices.Contains(possible, "label"):
 		return []string{"label"}, nil
 	}
-	return nil, setting("levels")("no column of classes was found among %s", shortList(possible))
+	return nil, setting("levels")("no column of classes was found among %s", shortList(t.described()))
 }
 
 // classLabel is the type of a feature whose values are numbers of classes.
@@ -149,6 +179,9 @@ func (t *parquetTable) features() (map[string]feature, error) {
 // classes reads a column of classes: their names by row, "" for none, and the kind of its values.
 func (t *parquetTable) classes(column string) (list []string, kind string, err error) {
 	at := slices.IndexFunc(t.Leaves(), func(leaf parquetfile.Leaf) bool { return leaf.Name == column && isClass(leaf) })
+	if at < 0 && slices.Contains(t.columnNames(), column) {
+		return nil, "", fmt.Errorf("it holds %s; want a text, a whole number or true and false in each row", t.holds(column))
+	}
 	if at < 0 {
 		var possible []string
 		for _, leaf := range t.Leaves() {
@@ -172,7 +205,7 @@ func (t *parquetTable) classes(column string) (list []string, kind string, err e
 	}
 	shared := map[string]string{} // one text for each class
 	err = t.Values(t.Leaves()[at], func(v parquet.Value, _ bool) error {
-		name, err := className(v, known)
+		name, err := className(t.Leaves()[at], v, known)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", len(list), err)
 		}
@@ -187,17 +220,17 @@ func (t *parquetTable) classes(column string) (list []string, kind string, err e
 
 // className returns the name of a class. known holds the names of numbers; without it, a number
 // is its own name.
-func className(v parquet.Value, known []string) (string, error) {
-	var n int64
+func className(leaf parquetfile.Leaf, v parquet.Value, known []string) (string, error) {
+	text := ""
 	switch {
 	case v.IsNull():
 		return "", nil
+	case v.Kind() == parquet.ByteArray && !utf8.Valid(v.ByteArray()):
+		return "", fmt.Errorf("%.80q is not UTF-8; want texts or whole numbers", v.ByteArray())
 	case v.Kind() == parquet.ByteArray:
 		return string(v.ByteArray()), nil
 	case v.Kind() == parquet.Boolean:
 		return strconv.FormatBool(v.Boolean()), nil
-	case v.Kind() == parquet.Int32:
-		n = int64(v.Int32())
 	case v.Kind() == parquet.Float, v.Kind() == parquet.Double: // as pandas makes numbers with gaps
 		x := v.Double()
 		if v.Kind() == parquet.Float {
@@ -209,17 +242,16 @@ func className(v parquet.Value, known []string) (string, error) {
 		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 			return "", fmt.Errorf("%v is not the number of a class; want whole numbers or texts", x)
 		}
-		n = int64(x)
+		text = strconv.FormatInt(int64(x), 10)
 	default:
-		n = v.Int64()
+		text = leaf.Integer(v)
 	}
-	switch {
-	case n < 0:
-		return "", nil
-	case known == nil:
-		return strconv.FormatInt(n, 10), nil
-	case n >= int64(len(known)):
-		return "", fmt.Errorf("class %d, but the metadata names %d classes; want 0 to %d", n, len(known), len(known)-1)
+	if known == nil || text == "-1" {
+		return text, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n >= len(known) {
+		return "", fmt.Errorf("class %s, but the metadata names %d classes; want 0 to %d", text, len(known), len(known)-1)
 	}
 	return known[n], nil
 }
@@ -245,8 +277,8 @@ func splitName(file string, known func(name string) bool) string {
 }
 
 // fileSplits returns the split of each file: by the names that the settings list, or by the usual
-// names of splits. If no name speaks of one, all are of the default split.
-func fileSplits(files []string, s Settings) ([]labels.Split, error) {
+// names of splits, and whether it is by either. If no name speaks of one, all are of the default split.
+func fileSplits(files []string, s Settings) (list []labels.Split, named []bool, err error) {
 	asked := map[string]bool{}
 	for _, text := range s.SplitFolders {
 		name, _, _ := strings.Cut(text, "=")
@@ -260,11 +292,9 @@ func fileSplits(files []string, s Settings) ([]labels.Split, error) {
 	fallback := cmp.Or(s.Split, labels.Train)
 	splits := map[string]labels.Split{}
 	if len(s.SplitFolders) > 0 {
-		named, err := namedSplits(all, s.SplitFolders)
-		if err != nil {
-			return nil, err
+		if splits, err = namedSplits(all, s.SplitFolders); err != nil {
+			return nil, nil, err
 		}
-		splits = named
 	} else {
 		known, spoken := 0, 0
 		for _, name := range all {
@@ -275,14 +305,14 @@ func fileSplits(files []string, s Settings) ([]labels.Split, error) {
 			}
 		}
 		if known < len(all) && known+spoken > 0 {
-			return nil, unclearSplits(all)
+			return nil, nil, unclearSplits(all)
 		}
 	}
-	list := make([]labels.Split, len(files))
-	for i, name := range names {
-		list[i] = cmp.Or(splits[name], fallback)
+	for _, name := range names {
+		list = append(list, cmp.Or(splits[name], fallback))
+		named = append(named, splits[name] != "" || len(s.SplitFolders) > 0)
 	}
-	return list, checkConfigurations(files, list, asked)
+	return list, named, checkConfigurations(files, list, asked)
 }
 
 // unclearSplits asks for the splits of files some of whose names are not those of splits.

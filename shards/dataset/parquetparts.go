@@ -29,6 +29,7 @@ type inputFile struct {
 	name  string // within the input, with slashes
 	path  string // on the system
 	split labels.Split
+	named bool // the name or a setting gave the split
 }
 
 // inputFiles returns the files of the input that have an extension, in the order of their names, and what a
@@ -41,7 +42,7 @@ func inputFiles(s Settings, ext string) (files []inputFile, notes []string, err 
 	if notes, err = checkParts(names); err != nil {
 		return nil, nil, err
 	}
-	splits, err := fileSplits(names, s)
+	splits, named, err := fileSplits(names, s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +51,7 @@ func inputFiles(s Settings, ext string) (files []inputFile, notes []string, err 
 		return nil, nil, err
 	}
 	for i, name := range names {
-		file := inputFile{name: name, path: s.Input, split: splits[i]}
+		file := inputFile{name: name, path: s.Input, split: splits[i], named: named[i]}
 		if info.IsDir() {
 			file.path = filepath.Join(s.Input, filepath.FromSlash(name))
 		}

@@ -101,7 +101,7 @@ func TestFilesOfASetAreComplete(t *testing.T) {
 		}
 		notes, err := checkParts(files)
 		if err == nil {
-			_, err = fileSplits(files, Settings{})
+			_, _, err = fileSplits(files, Settings{})
 		}
 		got := strings.Join(notes, "; ")
 		if got != "" {

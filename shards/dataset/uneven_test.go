@@ -52,7 +52,7 @@ func TestRowsThatLackLevelsAreKept(t *testing.T) {
 	}
 	defer src.Close()
 	_, err = shards.Check(t.Context(), src)
-	wantError(t, err, `fine "gala" has two parents: "apple" (m.csv:2) and none (m.csv:3)`)
+	wantError(t, err, "m.csv:3: top is empty; want a class at every level")
 	s.Uneven = KeepUneven
 	got := unevenNames(t, CSV{}, s)
 	for path, want := range map[string][]string{"1.jpg": {"gala", "apple", "fruit"}, "2.jpg": {"gala", "", ""},

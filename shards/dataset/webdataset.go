@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/spelling"
 	"hgld/shards"
 )
 
@@ -49,6 +50,7 @@ type webSource struct {
 	levels []string
 	files  []*webFile
 	keep   bool // rows may lack levels
+	own    bool // hgld wrote the files
 	notes  []string
 }
 
@@ -101,6 +103,9 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
+	if err := src.clearMissing(ctx, s.NoClass); err != nil {
+		return err
+	}
 	order, note, err := orderOf(src.levels, src.rows(ctx))
 	if err != nil || order == nil {
 		return err
@@ -116,6 +121,25 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 	return nil
 }
 
+// clearMissing empties the classes that mean none. In files of hgld, null says it, and every text is a name.
+func (src *webSource) clearMissing(ctx context.Context, asked []string) error {
+	if src.own && len(asked) == 0 {
+		asked = []string{spelling.MissingEmpty}
+	}
+	missing, notes, err := findMissing(src.levels, asked, src.rows(ctx))
+	if err != nil {
+		return err
+	}
+	src.notes = append(src.notes, notes...)
+	for _, f := range src.files {
+		for i, s := range f.samples {
+			missing.clear(s.names)
+			f.samples[i].names = unnamed(s.names)
+		}
+	}
+	return nil
+}
+
 // openConverted checks that a folder with a conversion of hgld is complete. It takes its levels if none are named.
 func (src *webSource) openConverted(input string) error {
 	list, err := shards.ReadWebDataset(input)
@@ -126,7 +150,7 @@ func (src *webSource) openConverted(input string) error {
 	if err == nil {
 		err = list.Check(input)
 	}
-	if err == nil && src.levels == nil {
+	if src.own = err == nil; src.own && src.levels == nil {
 		src.levels = list.Levels
 	}
 	return err
@@ -234,9 +258,7 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 	for l, level := range src.levels {
 		var err error
 		if member := members[strings.ToLower(level)]; member != "" {
-			if names[l], err = f.text(member); isNone(names[l]) {
-				names[l] = ""
-			}
+			names[l], err = f.text(member)
 		} else if v, ok := fields[level]; ok {
 			names[l], err = classText(v)
 		} else if !src.keep {
@@ -246,10 +268,7 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 			return nil, nil, fmt.Errorf("level %s: %w", level, err)
 		}
 	}
-	if strings.Join(names, "") == "" {
-		return nil, writtenRow(fields), nil
-	}
-	return names, writtenRow(fields), nil
+	return unnamed(names), writtenRow(fields), nil
 }
 
 // classText is the class that a JSON value names.
@@ -260,16 +279,10 @@ func classText(v any) (string, error) {
 	case string:
 		return strings.TrimSpace(v), nil
 	case json.Number:
-		if isNone(v.String()) {
-			return "", nil
-		}
 		return v.String(), nil
 	}
 	return "", fmt.Errorf("%.80s is no class; want a text or a number", fmt.Sprint(v))
 }
-
-// isNone reports whether a text is the usual number of no class.
-func isNone(text string) bool { return text == "-1" }
 
 // longestText is the largest member of a sample that is read as text, in bytes.
 const longestText = 1 << 20

@@ -17,6 +17,7 @@ type Settings struct {
 	Split        string           `json:"split,omitempty"`              // of images without one
 	SplitFolders []string         `json:"split_folders,omitempty"`      // FOLDER=SPLIT or NAME=SPLIT
 	Uneven       string           `json:"uneven,omitempty"`             // what images at different depths mean; "" for the default
+	NoClass      []string         `json:"no_class,omitempty"`           // cells that mean no class
 	Labelled     bool             `json:"labelled,omitempty"`           // only images with a class at every level
 	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
 	Subset       string           `json:"subset,omitempty"`             // of gldv2's training images

@@ -87,8 +87,14 @@ func (f *Forecast) Needs() string {
 	} else {
 		text += fmt.Sprintf("; %s of decoded images", mebibytes(f.Host))
 	}
+	if f.Files > 0 {
+		text += fmt.Sprintf("; up to %s of image files", mebibytes(f.Files))
+	}
 	if f.Evaluation > 0 {
 		text += fmt.Sprintf("; %s in an evaluation", mebibytes(f.Evaluation))
+	}
+	if f.Whole > 0 {
+		text += fmt.Sprintf(" and %s of its images", mebibytes(f.Whole))
 	}
 	if f.Projection > 0 {
 		text += fmt.Sprintf("; %s while the projection is fitted", mebibytes(f.Projection))

@@ -3,7 +3,10 @@ package embeddings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"hgld/labels"
 )
 
 // KindError is the error for a file of a kind that [Open] does not read.
@@ -37,6 +40,12 @@ func (e *NoTreeError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the first class with two parents.
 func (e *NoTreeError) Unwrap() error { return e.Err }
+
+// Uneven reports whether a class has a parent in one row and none in another.
+func (e *NoTreeError) Uneven() bool {
+	var two *labels.ParentsError
+	return errors.As(e.Err, &two) && slices.Contains(two.Parents[:], "")
+}
 
 // ErrNoClasses is the error for a Parquet file without columns of classes.
 var ErrNoClasses = errors.New("no column label_0 or level_0")

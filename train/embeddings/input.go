@@ -32,7 +32,7 @@ type Input struct {
 	// Columns are the columns of the labels that are levels, finest first; empty: those that may be.
 	Columns []string
 
-	// Missing are the cells that mean no class besides the empty one and −1; with MissingEmpty, −1 is a
+	// Missing are the cells that mean no class besides the empty one and −1; with [spelling.MissingEmpty], −1 is a
 	// class. Empty: also the usual words, such as nan.
 	Missing []string
 

@@ -224,11 +224,12 @@ func (s *sheet) proposeOrder(err error) error {
 	if !errors.As(err, new(*labels.ParentsError)) {
 		return err
 	}
-	if order := s.finestFirst(); order != nil {
+	tree := &NoTreeError{err}
+	if order := s.finestFirst(); order != nil && !tree.Uneven() {
 		return fmt.Errorf("%w; the columns are %s, want the finest first: %s forms a tree", err,
 			strings.Join(s.levels, ", "), strings.Join(order, ", "))
 	}
-	return &NoTreeError{err}
+	return tree
 }
 
 // ignored numbers the values of the column Ignore.

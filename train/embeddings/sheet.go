@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/csvfile"
 	"hgld/internal/regular"
+	"hgld/internal/spelling"
 	"hgld/internal/tensorfile"
 )
 
@@ -88,6 +89,7 @@ func readText(path string, o *reading) (*sheet, error) {
 	defer f.Close()
 	r := csvfile.NewReader(f)
 	r.Reuse()
+	r.TrimColumns()
 	head, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
@@ -281,7 +283,7 @@ func (s *sheet) truths(name string) ([]bool, error) {
 	list := make([]bool, len(column))
 	for i, text := range column {
 		v, err := strconv.ParseBool(strings.TrimSuffix(text, ".0"))
-		if err != nil && s.isOpenMetric && (text == "" || slices.Contains(noClass, text)) {
+		if err != nil && s.isOpenMetric && spelling.MeansMissing(text) {
 			v, err = false, nil // a row to train on
 		}
 		if err != nil {

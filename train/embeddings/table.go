@@ -139,10 +139,10 @@ func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
 			list = append(list, string(v.ByteArray()))
 		case v.Kind() == parquet.Boolean:
 			list = append(list, strconv.FormatBool(v.Boolean()))
-		case v.Kind() == parquet.Int32:
-			list = append(list, strconv.FormatInt(int64(v.Int32()), 10))
-		case v.Kind() == parquet.Int64:
-			list = append(list, strconv.FormatInt(v.Int64(), 10))
+		case leaf.Meaning() != "":
+			return fmt.Errorf("it holds %s; want texts or whole numbers", leaf.Meaning())
+		case v.Kind() == parquet.Int32 || v.Kind() == parquet.Int64:
+			list = append(list, leaf.Integer(v))
 		case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
 			name, whole := wholeName(v.Double())
 			if v.Kind() == parquet.Float {

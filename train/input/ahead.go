@@ -76,6 +76,13 @@ func (p *pipeline) run(ctx context.Context) {
 	workers.Wait()
 }
 
+// FileBytes returns at most how many bytes of image files are in memory, where larger ones than mostKept do not come
+// together; 0 if the data set does not know their sizes.
+func (l *Loader) FileBytes() int64 {
+	largest := MostBytes(l.Data)
+	return int64(l.readers()+l.Workers)*int64(min(largest, mostKept)) + int64(max(largest-mostKept, 0))
+}
+
 // mostKept is the largest memory of an encoded image that is used again. A few large images would otherwise make
 // that of all readers as large, one after another.
 const mostKept = 4 << 20

@@ -103,3 +103,21 @@ func StoredSide(d Dataset) int {
 	}
 	return 0
 }
+
+// MostBytes returns the size of the largest image file of a data set, or of one that it is a part of; 0 if it does not
+// know it.
+func MostBytes(d Dataset) int {
+	switch d := d.(type) {
+	case *Subset:
+		return MostBytes(d.Of)
+	case *joined:
+		most := 0
+		for _, part := range d.parts {
+			most = max(most, MostBytes(part))
+		}
+		return most
+	case interface{ MostBytes() int }:
+		return d.MostBytes()
+	}
+	return 0
+}

@@ -229,9 +229,27 @@ func (s *Images) openVectors(o Opener) (*Data, error) {
 	}
 	d := &Data{Data: train.Data{Train: all}}
 	if s.Query != "" {
-		return d, misfit(d.choose(s, vectorSet{all}, o.Say))
+		err = d.choose(s, vectorSet{all}, o.Say)
+	} else {
+		err = d.holdOut(s, o.Say)
 	}
-	return d, misfit(d.holdOut(s, o.Say))
+	if err == nil && !s.Uneven {
+		err = wholeRows(d.Train, all.LabelFile())
+	}
+	return d, misfit(err)
+}
+
+// wholeRows returns a *[labels.LevelError] if a row to train on has classes at some levels and not at others: also one
+// with its finest class alone, which evaluations take, because losses of all levels would see it as of mixed depth.
+func wholeRows(d input.Dataset, file string) error {
+	for i := range d.Len() {
+		path := d.Labels(i)
+		lacks := slices.Index(path, -1)
+		if lacks >= 0 && slices.Max(path) >= 0 {
+			return &labels.LevelError{Where: fmt.Sprintf("%s: %s", file, d.ID(i)), Level: d.Levels()[lacks], Whole: true}
+		}
+	}
+	return nil
 }
 
 // vectorSet are vectors whose labels have a column of splits.
