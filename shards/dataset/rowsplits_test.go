@@ -88,3 +88,14 @@ func TestAMemberOfWebDatasetNamesASplit(t *testing.T) {
 		}
 	}
 }
+
+// A ClassLabel of splits names them, and is no level beside the only other one.
+func TestAClassLabelOfParquetNamesSplits(t *testing.T) {
+	features := strings.Replace(hubFeatures, `["fruit", "vegetable"]`, `["train", "test"]`, 1)
+	input := tree{"a.parquet": hubFile(t, features, hubRows(t, 0)[:3])}.folder(t)
+	got, err := items(t, Parquet{}, Settings{Input: input, Columns: Columns{Split: "coarse_label"}})
+	want := []string{"a.parquet/0/0.jpg train apple", "a.parquet/1/1.jpg train pear", "a.parquet/2/2.jpg test carrot"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, got %q, want %q", err, got, want)
+	}
+}
