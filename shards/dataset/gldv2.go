@@ -350,7 +350,7 @@ func (g *gldv2) readSolution(ctx context.Context) error {
 	})
 	g.index = nil
 	if without > 0 {
-		g.notes = append(g.notes, fmt.Sprintf("%d queries have no answer in the index and are left out", without))
+		g.notes = append(g.notes, fmt.Sprintf("queries without an answer in the index, which are left out: %d", without))
 	}
 	return err
 }
