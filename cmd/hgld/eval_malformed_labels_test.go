@@ -136,7 +136,7 @@ func malformedTruth() (list []malformed) {
 		"item.run":     {"line 1: no item of the gallery", "a Q0 g 1 0.9 x\n"},
 		"score.run":    {"line 1: the score is \"high\",", "a Q0 b 1 high x\n"},
 		"nan.run":      {"line 1: the score is \"NaN\",", "a Q0 b 1 NaN x\n"},
-		"twice.run":    {"evaluation: query 0: row", "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
+		"twice.run":    {`the query "a" ranks the item "b" twice`, "a Q0 b 1 0.9 x\na Q0 b 2 0.8 x\n"},
 		"longline.run": {"a line is too long for a", strings.Repeat("a", 70_000) + " Q0 b 1 0.9 x\n"},
 	} {
 		add(ranked, name, c.want, []byte(c.text))

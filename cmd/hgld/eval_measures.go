@@ -11,7 +11,7 @@ import (
 
 // evalMeasureSettings say what is measured and how it is averaged.
 type evalMeasureSettings struct {
-	Metrics   []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP ASI NDCG NDCG@k"`
+	Metrics   []string `yaml:"metrics" usage:"metrics: R@k P@k TR@k AP AP#l mAP@R mAP@k MRR Rprec H-AP H-AP:map H-R@k H-P@k ASI NDCG NDCG@k"`
 	Ties      string   `yaml:"ties" usage:"order of equal scores: row, or average over all orders"`
 	PerQuery  bool     `yaml:"per_query" usage:"keep the values of every query"`
 	Mean      string   `yaml:"mean" usage:"what a mean is taken over: query, or class (first the mean of the queries of each finest class)"`

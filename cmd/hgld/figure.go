@@ -16,6 +16,7 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/internal/regular"
+	"hgld/internal/report"
 	"hgld/internal/settings"
 	"hgld/internal/texttable"
 	"hgld/train/device"
@@ -87,7 +88,7 @@ func figureCommandOf(name, usage, examples string, flags []cli.Flag,
 		Flags: append(append(commonFlags(), flags...), figureOut(name)...),
 		Action: actionWithArgs(0, 0, "no argument", func(c *cli.Context, j *job) error {
 			out := c.String("out")
-			if err := figure.CheckFile(out); err != nil {
+			if err := report.CheckFile(out); err != nil {
 				return withCode(exitUsage, fmt.Errorf("--out: %w", err))
 			}
 			p, inputs, err := draw(c, j)

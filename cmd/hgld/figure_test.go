@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -53,13 +54,16 @@ func TestFiguresOfVectors(t *testing.T) {
 
 func TestFiguresOfImages(t *testing.T) {
 	embeddingFiles(t)
+	noise := rand.NewChaCha8([32]byte{})
 	for i := range 60 {
 		dir := fmt.Sprintf("photos/k%d", i%3)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 6))); err != nil {
+		picture := image.NewGray(image.Rect(0, 0, 80, 60))
+		noise.Read(picture.Pix) // a sheet of them is long, however it is packed
+		if err := png.Encode(&b, picture); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(fmt.Sprintf("%s/img%d.png", dir, i), b.Bytes(), 0o644); err != nil {
@@ -75,6 +79,8 @@ func TestFiguresOfImages(t *testing.T) {
 		{"retrieved --images photos --qrels j.qrels --query 7 --places 2 --junk=false --out j.svg" + vectors, "j.csv",
 			"\nimg7,2,"},
 		{"examples --data photos --each 3 --class k1,k2 --out x.svg", "x.csv", "k2,k2/img"},
+		{"retrieved --images photos --query 7 --places 58 --out r.pdf" + vectors, "r.csv", "\nimg7,58,"},
+		{"retrieved --images photos --query 7 --places 59 --out r.pdf" + vectors, "r.csv", "\nimg7,59,"}, // over its own
 		{"bounds --positives 2 --negatives 2 --violations 0.5 --batches 2", "bounds.csv", "\n2,18.3333333,16.6666667\n"},
 		{"toy", "toy.csv", "\ngap,,,,18.3333333\n"}, // 1 − (1 + 1 + 3/5 + 4/6)/4
 	} {

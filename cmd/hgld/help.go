@@ -66,6 +66,9 @@ func describeFlag(f cli.Flag) string {
 	if text := doc.GetDefaultText(); doc.TakesValue() && text != "" && text != "\"\"" && text != "0" {
 		usage += " (default: " + text + ")"
 	}
+	if b, ok := f.(*cli.BoolFlag); ok && b.Value {
+		usage += " (default: true; " + names[0] + "=false)"
+	}
 	if len(left) >= flagColumn {
 		return left + "\n" + strings.Repeat(" ", flagColumn+3) + usage
 	}

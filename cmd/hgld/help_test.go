@@ -24,6 +24,11 @@ func TestHelpLeavesTheGlobalFlagStringerAlone(t *testing.T) {
 			t.Errorf("%q is not once in\n%s", want, &out)
 		}
 	}
+	args = []string{"hgld", "loss", "--help"}
+	if err := newApp(environment{stdout: &out, stderr: io.Discard}, args).Run(args); err != nil ||
+		!strings.Contains(out.String(), "which is slow (default: true; --definition=false)\n") {
+		t.Errorf("%v: what is on by default is not said in\n%s", err, &out)
+	}
 	if reflect.ValueOf(cli.FlagStringer).Pointer() != was {
 		t.Error("cli.FlagStringer was set for the whole process")
 	}

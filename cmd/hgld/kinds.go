@@ -14,7 +14,6 @@ import (
 	"hgld/internal/seal"
 	"hgld/labels"
 	"hgld/shards"
-	"hgld/train/figure"
 	"hgld/train/history"
 	"hgld/train/index"
 	"hgld/train/report"
@@ -147,17 +146,6 @@ func holds(expression string) func(string) (bool, error) {
 		}
 		return false, nil
 	}
-}
-
-// besidePlot recognises the points of a plot by the picture beside them.
-func besidePlot(path string) (bool, error) {
-	for _, extension := range figure.Formats {
-		ours, err := outputKinds()[kindPlot].Ours(strings.TrimSuffix(path, filepath.Ext(path)) + "." + extension)
-		if err != nil || ours {
-			return ours, err
-		}
-	}
-	return false, nil
 }
 
 // isLabels recognises label files. One with the columns of a list of categories could be such a list.

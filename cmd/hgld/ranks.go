@@ -120,10 +120,17 @@ func (r *ranks) startMPI() error {
 	}
 	if rank, n := r.world.Rank(); rank != r.place.Rank || n != r.place.Ranks {
 		return withHint(fmt.Errorf("%s (%s) says that this is rank %d of %d, and %s rank %d of %d", l.Path, l.Version,
-			rank, n, r.place.Launcher, r.place.Rank, r.place.Ranks),
-			"name the library of that launcher in %s; with srun, choose its interface with --mpi", mpi.Variable)
+			rank, n, r.place.Launcher, r.place.Rank, r.place.Ranks), "%s", mpiHint(r.place.Launcher))
 	}
 	return nil
+}
+
+// mpiHint says what to do where MPI knows nothing of the other processes of a launcher.
+func mpiHint(name string) string {
+	if name == "torchrun" || name == "Kubernetes" {
+		return name + " starts no MPI, by which processors train together: use mpirun or srun; cards need none: --device cuda"
+	}
+	return "name the library of that launcher in " + mpi.Variable + "; with srun, choose its interface with --mpi"
 }
 
 // machine is what a process says of the machine that it runs on.

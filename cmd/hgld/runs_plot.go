@@ -122,6 +122,20 @@ func plotRuns(runs []*history.Run, what string, smooth int, logarithmic bool) (*
 	drawing, err := p.Draw()
 	if errors.Is(err, report.ErrEmpty) {
 		err = fmt.Errorf("no run has values of %s to draw", what)
+		if what == "region" {
+			err = withHint(err, "hgld train run -o run.log=region records it")
+		}
 	}
 	return drawing, err
+}
+
+// besidePlot recognises the points of a plot by the picture beside them.
+func besidePlot(path string) (bool, error) {
+	for _, extension := range report.Formats {
+		ours, err := outputKinds()[kindPlot].Ours(strings.TrimSuffix(path, filepath.Ext(path)) + "." + extension)
+		if err != nil || ours {
+			return ours, err
+		}
+	}
+	return false, nil
 }

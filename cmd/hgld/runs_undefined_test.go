@@ -52,10 +52,14 @@ func TestUndefinedLossesAreNotAveragedAsZero(t *testing.T) {
 	}
 }
 
-func TestUnrecordedGradientNormIsNotPlotted(t *testing.T) {
+func TestWhatWasNotRecordedIsNotPlotted(t *testing.T) {
 	threeRuns(t)
-	code, _, errs := run(t, "runs", "plot", "--what", "grad_norm", "--out", "n.svg", "runs/happier-seed1")
-	if code == 0 || !strings.Contains(errs, "no run has values of grad_norm") {
-		t.Errorf("exit code %d\n%s", code, errs)
+	for what, want := range map[string]string{
+		"grad_norm": "no run has values of grad_norm", "region": "hgld train run -o run.log=region records it",
+	} {
+		code, _, errs := run(t, "runs", "plot", "--what", what, "--out", "n.svg", "runs/happier-seed1")
+		if code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("exit code %d, want %q\n%s", code, want, errs)
+		}
 	}
 }

@@ -74,7 +74,7 @@ func rehearsalOf(c *cli.Context) (rehearsal, error) {
 
 // groupOf returns the cards that the flags let train together, or nil for one.
 func groupOf(c *cli.Context, card nulldriver.Card) (*nulldriver.Group, error) {
-	name := card.UsualLink()
+	name := card.Link
 	if c.IsSet("link") {
 		name = c.String("link")
 	}

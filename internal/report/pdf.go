@@ -255,19 +255,19 @@ func stream(data []byte, entries string) []byte {
 	return out.Bytes()
 }
 
-// WriteTo writes the file: the catalog, the pages, the page, its content, what names the program, and images.
+// WriteTo writes the file: the program's name, which is found at the beginning, catalog, pages, page, content, images.
 func (c *pdfCanvas) WriteTo(w io.Writer) (int64, error) {
 	named := ""
 	for i := range c.images {
 		named += fmt.Sprintf("/I%d %d 0 R ", i, 6+i)
 	}
 	objects := append([][]byte{
-		[]byte("<< /Type /Catalog /Pages 2 0 R >>"),
-		[]byte("<< /Type /Pages /Kids [3 0 R] /Count 1 >>"),
-		fmt.Appendf(nil, "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %.4f %.4f] /Contents 4 0 R "+
+		[]byte("<< /Creator (hgld) >>"),
+		[]byte("<< /Type /Catalog /Pages 3 0 R >>"),
+		[]byte("<< /Type /Pages /Kids [4 0 R] /Count 1 >>"),
+		fmt.Appendf(nil, "<< /Type /Page /Parent 3 0 R /MediaBox [0 0 %.4f %.4f] /Contents 5 0 R "+
 			"/Resources << /XObject << %s>> >> >>", c.width.Points(), c.height.Points(), named),
 		stream(c.page.Bytes(), ""),
-		[]byte("<< /Creator (hgld) >>"),
 	}, c.images...)
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
@@ -276,7 +276,7 @@ func (c *pdfCanvas) WriteTo(w io.Writer) (int64, error) {
 		table += fmt.Sprintf("%010d 00000 n \n", b.Len())
 		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
-	fmt.Fprintf(&b, "%strailer\n<< /Size %d /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF\n", table,
+	fmt.Fprintf(&b, "%strailer\n<< /Size %d /Root 2 0 R /Info 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", table,
 		len(objects)+1, b.Len())
 	return b.WriteTo(w)
 }

@@ -34,7 +34,7 @@ func pdfOf(t *testing.T, write func(w io.Writer) error) (file []byte, page strin
 	if at, _ := strconv.Atoi(strings.Fields(string(tail))[0]); !bytes.HasPrefix(file[at:], []byte("xref\n")) {
 		t.Errorf("the table is said to be at %d", at)
 	}
-	_, packed, _ := bytes.Cut(file, []byte("4 0 obj"))
+	_, packed, _ := bytes.Cut(file, []byte("5 0 obj"))
 	_, packed, _ = bytes.Cut(packed, []byte("stream\n"))
 	r, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {

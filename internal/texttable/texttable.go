@@ -150,13 +150,12 @@ func (c Table) markdown() string {
 // latexText escapes the characters that have a meaning in LaTeX.
 var latexText = strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "–", "--", "−", "$-$",
-	"<", "$<$", ">", "$>$", "|", `\textbar{}`, "≤", `$\le$`, "≥", `$\ge$`, "→", `$\to$`, "∞",
-	`$\infty$`, "×", `$\times$`,
-	"*", `$^*$`, "Δ", `$\Delta$`, "η", `$\eta$`, "θ", `$\theta$`, "κ", `$\kappa$`, "μ", `$\mu$`,
-	"α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "ε", `$\varepsilon$`,
-	"λ", `$\lambda$`, "ρ", `$\rho$`, "σ", `$\sigma$`, "Σ", `$\Sigma$`, "τ", `$\tau$`)
+	"<", "$<$", ">", "$>$", "|", `\textbar{}`, "*", `$^*$`, "≤", `$\le$`, "≥", `$\ge$`, "→", `$\to$`, "∞", `$\infty$`,
+	"×", `$\times$`, "α", `$\alpha$`, "β", `$\beta$`, "γ", `$\gamma$`, "δ", `$\delta$`, "Δ", `$\Delta$`,
+	"ε", `$\varepsilon$`, "η", `$\eta$`, "θ", `$\theta$`, "κ", `$\kappa$`, "λ", `$\lambda$`, "μ", `$\mu$`,
+	"ρ", `$\rho$`, "σ", `$\sigma$`, "Σ", `$\Sigma$`, "τ", `$\tau$`)
 
-// negative finds the hyphen of a negative number, which LaTeX would set as a hyphen.
+// negative finds the hyphen before a number, which LaTeX would not set as a minus.
 var negative = regexp.MustCompile(`(^|[ \[(])-(\.?[0-9])`)
 
 // latex returns a tabular with the rules of the package booktabs.

@@ -19,16 +19,10 @@ type Figure struct {
 	Table texttable.Table // its points, without rounding
 }
 
-// Formats are the formats of pictures, which are the endings of their files.
-var Formats = report.Formats
-
-// CheckFile returns an error unless the name of a file ends in one of Formats.
-func CheckFile(path string) error { return report.CheckFile(path) }
-
 // PointsFile returns the path of the table of a figure: beside it, as .csv.
 func PointsFile(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
-// Draw writes the plot in the format of path.
+// Draw writes the plot in the format that the ending of path names, one of [report.Formats].
 func (f *Figure) Draw(w io.Writer, path string) error {
 	drawing, err := f.Plot.Draw()
 	if err != nil {

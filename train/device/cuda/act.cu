@@ -45,7 +45,9 @@ HG_KERNELS(256, act_grad, (T *dx, i64 ldd, const T *dy, i64 ldy, const T *x, i64
 enum { LOWEST = (127 - 14) << 7, POSITIVE = (5 + 14) << 7, ARGUMENTS = 2 * POSITIVE };
 
 // argument is the one at a place of the table, and place is the inverse: ARGUMENTS for one that is not there.
-HG_DEVICE float argument(u32 i) { return hg_widen_bf16((u16)(i < POSITIVE ? LOWEST + i : 0x8000 + LOWEST + i - POSITIVE)); }
+HG_DEVICE float argument(u32 i) {
+  return hg_widen_bf16((u16)(i < POSITIVE ? LOWEST + i : 0x8000 + LOWEST + i - POSITIVE));
+}
 HG_DEVICE u32 place(u32 bits) {
   u32 i = (bits & 0x7fff) - LOWEST;
   if (i >= POSITIVE) return ARGUMENTS;
@@ -64,57 +66,45 @@ HG_DEVICE bool places(f4 raw, u32 (&at)[8]) {
   return most < ARGUMENTS;
 }
 
-// each calls f for groups of eight elements, and rest for those behind them.
-template <class F, class R> HG_DEVICE void each(i64 n, F f, R rest) {
-  for (i64 i = hg_index(); i < n / 8; i += hg_stride()) f(i);
-  for (i64 i = n / 8 * 8 + hg_index(); i < n; i += hg_stride()) rest(i);
+// value is f(x), or f′(x) of a gradient.
+template <bool GRADIENT, int F> HG_DEVICE float value(float x) {
+  return GRADIENT ? hg_act_grad(1.f, x, F) : hg_act(x, F);
+}
+
+// look is dst = f(x), or dst = dy·f′(x).
+template <bool GRADIENT, int F>
+HG_DEVICE void look(float (&table)[ARGUMENTS], bf16 *dst, const bf16 *dy, const bf16 *x, i64 n) {
+  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = value<GRADIENT, F>(argument(i));
+  __syncthreads();
+  for (i64 i = hg_index(); i < n / 8; i += hg_stride()) {
+    f4 raw = ((const f4 *)x)[i];
+    float v[8], d[8];
+    u32 at[8];
+    if (places(raw, at)) {
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] = table[at[e]];
+    } else {
+      hg_unpack(raw, v);
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] = value<GRADIENT, F>(v[e]);
+    }
+    if (GRADIENT) {
+      hg_unpack(((const f4 *)dy)[i], d);
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] *= d[e];
+    }
+    ((f4 *)dst)[i] = hg_pack(v);
+  }
+  for (i64 i = n / 8 * 8 + hg_index(); i < n; i += hg_stride())
+    dst[i] = value<GRADIENT, F>(x[i]) * (GRADIENT ? dy[i] : 1.f);
 }
 
 template <int F> HG_DEVICE void look_forward(float (&table)[ARGUMENTS], bf16 *dst, const bf16 *x, i64 n) {
-  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = hg_act(argument(i), F);
-  __syncthreads();
-  each(
-      n,
-      [&](i64 i) {
-        f4 raw = ((const f4 *)x)[i];
-        float v[8];
-        u32 at[8];
-        if (places(raw, at)) {
-#pragma unroll
-          for (int e = 0; e < 8; e++) v[e] = table[at[e]];
-        } else {
-          hg_unpack(raw, v);
-#pragma unroll
-          for (int e = 0; e < 8; e++) v[e] = hg_act(v[e], F);
-        }
-        ((f4 *)dst)[i] = hg_pack(v);
-      },
-      [&](i64 i) { dst[i] = hg_act(x[i], F); });
+  look<false, F>(table, dst, nullptr, x, n);
 }
 
-template <int F>
-HG_DEVICE void look_back(float (&table)[ARGUMENTS], bf16 *dx, const bf16 *dy, const bf16 *x, i64 n) {
-  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = hg_act_grad(1.f, argument(i), F);
-  __syncthreads();
-  each(
-      n,
-      [&](i64 i) {
-        f4 raw = ((const f4 *)x)[i];
-        float v[8];
-        u32 at[8];
-        hg_unpack(((const f4 *)dy)[i], v);
-        if (places(raw, at)) {
-#pragma unroll
-          for (int e = 0; e < 8; e++) v[e] *= table[at[e]];
-        } else {
-          float u[8];
-          hg_unpack(raw, u);
-#pragma unroll
-          for (int e = 0; e < 8; e++) v[e] = hg_act_grad(v[e], u[e], F);
-        }
-        ((f4 *)dx)[i] = hg_pack(v);
-      },
-      [&](i64 i) { dx[i] = hg_act_grad(dy[i], x[i], F); });
+template <int F> HG_DEVICE void look_back(float (&table)[ARGUMENTS], bf16 *dx, const bf16 *dy, const bf16 *x, i64 n) {
+  look<true, F>(table, dx, dy, x, n);
 }
 
 HG_KERNEL(256, act_table_bf16, bf16 *dst, const bf16 *x, i64 n, int f) {

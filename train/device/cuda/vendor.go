@@ -283,7 +283,7 @@ func (b *Backend) gradXByVendor(o *conv, dx, dy, w device.Array, e device.GradEp
 	const op = "ConvGradX"
 	v := o.convolution(vendor.GradX, dy.Type)
 	l := b.vendorConvolves(v, dx, w, dy)
-	if l == nil {
+	if l == nil || b.sumsWide(o, dy.Type, e) {
 		return false
 	}
 	images := func(c *call) vendor.Images {
@@ -308,6 +308,14 @@ func (b *Backend) gradXByVendor(o *conv, dx, dy, w device.Array, e device.GradEp
 	}
 	b.endGradX(dx, e)
 	return true
+}
+
+// sumsWide reports whether our kernel of a gradient by x in BF16 is faster than cuDNN's and a second pass over dx
+// for its sums: where dx has more channels than dy, so that memory limits both. By the model of an H100 it takes 0.49
+// ms in place of 0.89 for 256 channels from 64 at 56², and saves 2 of 31 ms of a ResNet-50's step.
+func (b *Backend) sumsWide(o *conv, t device.DType, e device.GradEpilogue) bool {
+	return t == device.BF16 && !e.Sums.Absent() && o.pointwise() && o.c >= 2*o.k && o.k <= 256 &&
+		b.tuning[libraryAlways] == 0
 }
 
 // endGradX applies an epilogue to dx in memory.

@@ -503,20 +503,22 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 		n, side, c, taps int
 		shape            device.ConvShape
 		knobs            string
-		by               string // what it computes: the result, the gradient by x, that by w
+		by               string // what it computes: the result, the gradients by x, by x with sums, and by w
 	}{
-		"1×1":                     {n: 2, side: 3, c: 8, taps: 1, by: "y x w"},
-		"1×1 of 65,536 pixels":    {n: 4, side: 128, c: 8, taps: 1, by: "y x w"},
-		"1×1 of 65,540 pixels":    {n: 65540, side: 1, c: 8, taps: 1, by: "y x"},
-		"the same, always":        {n: 65540, side: 1, c: 8, taps: 1, knobs: always, by: "y x w"},
-		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x"},
-		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x"},
-		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x"},
-		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x"},
-		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, by: "y x"},
-		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x"},
-		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, knobs: always, by: "y x"},
-		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x"},
+		"1×1":                     {n: 2, side: 3, c: 8, taps: 1, by: "y x sums w"},
+		"1×1 of 65,536 pixels":    {n: 4, side: 128, c: 8, taps: 1, by: "y x sums w"},
+		"1×1 of 65,540 pixels":    {n: 65540, side: 1, c: 8, taps: 1, by: "y x sums"},
+		"the same, always":        {n: 65540, side: 1, c: 8, taps: 1, knobs: always, by: "y x sums w"},
+		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x sums"},
+		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x sums"},
+		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x sums"},
+		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x sums"},
+		"sums of wide gradients":  {n: 2, side: 3, c: 16, taps: 1, by: "y x w"},
+		"the same again, always":  {n: 2, side: 3, c: 16, taps: 1, knobs: always, by: "y x sums w"},
+		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, by: "y x sums"},
+		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x sums"},
+		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, knobs: always, by: "y x sums"},
+		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x sums"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := openVendor(t, "bfloat16")
@@ -527,7 +529,7 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 			x := device.New(v, device.BF16, c.n, c.side, c.side, c.c)
 			y := device.New(v, device.BF16, c.n, out(c.shape.PadH, c.shape.StrideH), out(c.shape.PadW, c.shape.StrideW), k)
 			w := device.New(v, device.BF16, k, c.taps, c.taps, c.c/step(c.shape.Groups))
-			dw := device.New(v, device.F32, w.Shape()...)
+			dw, sums := device.New(v, device.F32, w.Shape()...), device.New(v, device.F32, c.c)
 			for _, a := range []device.Array{x, y, w, dw} {
 				v.Fill(a, 1)
 			}
@@ -541,6 +543,7 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 			}
 			run("y", func() { v.Conv(y, x, w, c.shape, device.Epilogue{}) })
 			run("x", func() { v.ConvGradX(x, y, w, c.shape, device.GradEpilogue{}) })
+			run("sums", func() { v.ConvGradX(x, y, w, c.shape, device.GradEpilogue{Sums: sums}) })
 			v.Fill(x, 1)
 			v.Fill(y, 1)
 			run("w", func() { v.ConvGradW(dw, y, x, c.shape, 1) })

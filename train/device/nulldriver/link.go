@@ -18,17 +18,6 @@ var Links = map[string]Link{
 	"pcie5": {"PCIe 5", 51e9, pcie}, "pcie4": {"PCIe 4", 25e9, pcie},
 }
 
-// usualLinks are the links that cards of Cards usually have.
-var usualLinks = map[string]string{H100.Name: "nvlink4", A100.Name: "nvlink3"}
-
-// UsualLink returns the short name of the link that joins cards of this kind.
-func (c Card) UsualLink() string {
-	if name, known := usualLinks[c.Name]; known {
-		return name
-	}
-	return "pcie4"
-}
-
 type linkKind int
 
 const (

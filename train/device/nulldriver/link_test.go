@@ -26,10 +26,10 @@ func TestARingTakesItsBytesAndItsSteps(t *testing.T) {
 }
 
 func TestCardsHaveTheirUsualLinks(t *testing.T) {
-	for name, want := range map[string]string{"h100": "nvlink4", "a100": "nvlink3", "4090": "pcie4", "l4": "pcie4"} {
-		link := Cards[name].UsualLink()
-		if _, known := Links[link]; link != want || !known {
-			t.Errorf("%s has %s, want %s", name, link, want)
+	want := map[string]string{"h200": "nvlink4", "h100": "nvlink4", "a100": "nvlink3", "4090": "pcie4", "l4": "pcie4"}
+	for name, card := range Cards {
+		if _, known := Links[card.Link]; card.Link != want[name] || !known {
+			t.Errorf("%s has %q, want %q", name, card.Link, want[name])
 		}
 	}
 }

@@ -21,36 +21,39 @@ type Card struct {
 	ProductCycles   float64 // of one mma.sync.m16n8k16 of a quarter of a multiprocessor
 	Library         float64 // floating-point operations a second of NVIDIA's libraries in bfloat16
 	Error           float64 // share of a step's time by which the model may be off
+	Link            string  // that usually joins such cards: a key of Links
 }
 
 // H200 is the card that the rates below were measured on. Its mma.sync has 62 % of the rate of wgmma.
 var H200 = Card{
 	Name: "NVIDIA H200", Major: 9, Multiprocessors: 132, Memory: 141 << 30, Clock: 1.755e9, Bytes: 3.9e12,
-	Doubles: 14.8e12, Conversions: 3.7e12, ProductCycles: 6.5, Library: 600e12, Error: 0.25,
+	Doubles: 14.8e12, Conversions: 3.7e12, ProductCycles: 6.5, Library: 600e12, Error: 0.25, Link: "nvlink4",
 }
 
 // H100 is NVIDIA's H100 SXM at the clock of long runs.
 var H100 = Card{
 	Name: "NVIDIA H100", Major: 9, Multiprocessors: 132, Memory: 80 << 30, Clock: 1.7e9, Bytes: 2.8e12, Doubles: 14.4e12,
-	Conversions: 3.6e12, ProductCycles: 6.5, Library: 580e12, Error: 0.3,
+	Conversions: 3.6e12, ProductCycles: 6.5, Library: 580e12, Error: 0.3, Link: "nvlink4",
 }
 
 // RTX4090 is a card whose rate in float64 is a 64th of that in float32.
 var RTX4090 = Card{
 	Name: "NVIDIA GeForce RTX 4090", Major: 8, Minor: 9, Multiprocessors: 128, Memory: 24 << 30,
-	Clock: 2.5e9, Bytes: 0.93e12, Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32, Library: 140e12, Error: 0.5,
+	Clock: 2.5e9, Bytes: 0.93e12, Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32, Library: 140e12,
+	Error: 0.5, Link: "pcie4",
 }
 
 // A100 is NVIDIA's A100 SXM with 80 GB.
 var A100 = Card{
 	Name: "NVIDIA A100", Major: 8, Multiprocessors: 108, Memory: 80 << 30, Clock: 1.41e9, Bytes: 1.65e12, Doubles: 9.7e12,
-	Conversions: 2.4e12, ProductCycles: 8, Library: 230e12, Error: 0.5,
+	Conversions: 2.4e12, ProductCycles: 8, Library: 230e12, Error: 0.5, Link: "nvlink3",
 }
 
 // L4 is NVIDIA's L4, whose 72 W hold its clock below the boost under load.
 var L4 = Card{
 	Name: "NVIDIA L4", Major: 8, Minor: 9, Multiprocessors: 58, Memory: 24 << 30,
-	Clock: 1.5e9, Bytes: 0.25e12, Doubles: 0.35e12, Conversions: 0.17e12, ProductCycles: 16, Library: 60e12, Error: 0.5,
+	Clock: 1.5e9, Bytes: 0.25e12, Doubles: 0.35e12, Conversions: 0.17e12, ProductCycles: 16, Library: 60e12,
+	Error: 0.5, Link: "pcie4",
 }
 
 // Cards are the cards of the model by short names.
