@@ -39,8 +39,8 @@ func mistakable(name string) bool {
 // says nan of a tag without a group. A group of that name has an apostrophe before it.
 func isGroupName(cell string) error {
 	if cell != "" && spelling.MeansMissing(strings.TrimSpace(cell)) {
-		return fmt.Errorf("the group %.80q is a word for a missing value; leave out the line or empty the cell, or write '%s "+
-			"for a group of this name", cell, cell)
+		return fmt.Errorf("the group %.80q is a word for a missing value; leave out the line or empty the cell, or write "+
+			"'%s for a group of this name", cell, cell)
 	}
 	return nil
 }

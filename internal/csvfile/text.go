@@ -17,7 +17,8 @@ const (
 )
 
 // lineEnds doubles the carriage return of CR LF within quotes, because encoding/csv drops one, and drops the = of
-// a cell ="007", so that the rest is a cell in quotes. It also refuses rows that are too long before they are in memory.
+// a cell ="007", so that the rest is a cell in quotes. It also refuses rows that are too long before they are in
+// memory.
 type lineEnds struct {
 	separator  rune
 	quoted, cr bool

@@ -65,8 +65,8 @@ func (c *rowSplits) take() (splits []labels.Split, note string, err error) {
 	case has < 0:
 		return nil, "", nil
 	case c.odd != "":
-		return nil, "", setting("split_folders", file)("%s: %s is %.80q, which is no split, and that of %s is %s; name one of "+
-			"%v in every row, or set the split of the whole file", c.where(c.oddRow), c.column, c.odd, c.where(has),
+		return nil, "", setting("split_folders", file)("%s: %s is %.80q, which is no split, and that of %s is %s; name one "+
+			"of %v in every row, or set the split of the whole file", c.where(c.oddRow), c.column, c.odd, c.where(has),
 			c.list[has], labels.Splits)
 	case lacks >= 0:
 		return nil, "", fmt.Errorf("%s: %s is empty, and that of %s is %s; name the split of every row", c.where(lacks),
@@ -74,8 +74,8 @@ func (c *rowSplits) take() (splits []labels.Split, note string, err error) {
 	}
 	for r, split := range c.list {
 		if c.of.named && split != c.of.split {
-			return nil, "", setting("split_folders", file)("%s: %s is %s, but the name of the file says %s; rename the file to "+
-				"let %[2]s decide, or set the split of the whole file", c.where(r), c.column, split, c.of.split)
+			return nil, "", setting("split_folders", file)("%s: %s is %s, but the name of the file says %s; rename the file "+
+				"to let %[2]s decide, or set the split of the whole file", c.where(r), c.column, split, c.of.split)
 		}
 	}
 	return c.list, "", nil

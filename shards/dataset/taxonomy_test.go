@@ -84,7 +84,8 @@ func TestTaxonomyKnowsBothFormsOfALetter(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "images", "Citroe\u0308n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"images/Citroe\u0308n/1.jpg": "x", "t.csv": "make,origin\nCitro\u00ebn,France\n"} {
+	for name, text := range map[string]string{"images/Citroe\u0308n/1.jpg": "x",
+		"t.csv": "make,origin\nCitro\u00ebn,France\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
