@@ -236,7 +236,7 @@ func (o *serveOptions) makeLog() (made bool, err error) {
 		return false, err
 	}
 	if _, err := os.Stat(o.draft); err != nil {
-		return false, withHint(err, "hgld cluster run makes a draft")
+		return false, withHint(err, "`hgld cluster run` makes a draft")
 	}
 	err = curate.StartLog(o.log, o.draft, o.by, o.levels, o.adjudicate, editTime())
 	if errors.Is(err, fs.ErrExist) {

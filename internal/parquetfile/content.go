@@ -23,10 +23,10 @@ const snappyRatio = 32
 // a dictionary.
 const plainDictionary format.Encoding = 2
 
-// unpack undoes the compression of a page that declares size bytes. It allocates only
-// what the data bear out. LZ4 is refused: version 0.32.0 of the library returns other
-// bytes than those of the page where a page shrinks to more than a third, and never
-// ends on a damaged one.
+// unpack undoes the compression of a page that declares size bytes. It allocates no more
+// than the data can fill, whatever they declare. LZ4 is refused: version 0.32.0 of the
+// library returns other bytes than those of the page where a page shrinks to more than a
+// third, and never ends on a damaged one.
 func unpack(codec format.CompressionCodec, data []byte, size int64) ([]byte, error) {
 	var out []byte
 	var err error

@@ -4,11 +4,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hgld/internal/atomicfile"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
+
+	"hgld/internal/atomicfile"
 )
 
 // change is an input that differs from what an earlier stage wrote. It is damaged, or a user
@@ -41,17 +42,10 @@ func (s Stage) TrustInputs(j Job, own any) error {
 			list = append(list, c.accept(o.Project))
 		default:
 			list = append(list, &ChangedError{o.Project, s.Command, c.path, c.by.Command, c.was.Finished,
-				c.by.keeps(o.Project, c.path), c.was.sum(o.Project.Inside(c.path)), c.now})
+				o.Project.engine().Kinds[c.by.kindOf(o.Project, c.path)].ByHand, c.was.sum(o.Project.Inside(c.path)), c.now})
 		}
 	}
 	return errors.Join(list...)
-}
-
-// keeps reports whether the project's settings make the stage write path as a kind that people correct.
-func (s Stage) keeps(p *Project, path string) bool {
-	return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
-		return f.stage == s.Name && !f.read && p.engine().Kinds[f.Kind].ByHand && atomicfile.Same(f.Path, path)
-	})
 }
 
 // Accepted returns the command of the stage that wrote a file which a user has changed since
@@ -90,7 +84,7 @@ func (p *Project) changeOf(path string) (*change, error) {
 	for _, by := range p.engine().Stages {
 		was, err := by.Stamp(p)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrOtherStamp) ||
-			errors.As(err, new(*StampError)) && !by.writesHere(p, path) {
+			errors.As(err, new(*StampError)) && by.kindOf(p, path) == "" {
 			continue
 		}
 		if err != nil {
@@ -111,11 +105,14 @@ func (p *Project) changeOf(path string) (*change, error) {
 	return c, nil
 }
 
-// writesHere reports whether the project's settings make the stage write path.
-func (s Stage) writesHere(p *Project, path string) bool {
-	return slices.ContainsFunc(p.stageFiles(), func(f stageFile) bool {
-		return f.stage == s.Name && !f.read && f.Kind != "" && atomicfile.Same(f.Path, path)
-	})
+// kindOf returns the kind of an output of the stage at path by the project's settings, "" if they name none.
+func (s Stage) kindOf(p *Project, path string) string {
+	for _, f := range p.stageFiles() {
+		if f.stage == s.Name && !f.read && f.Kind != "" && atomicfile.Same(f.Path, path) {
+			return f.Kind
+		}
+	}
+	return ""
 }
 
 // sum returns the SHA-256 of an output, or "" if the stamp has none.

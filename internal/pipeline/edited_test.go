@@ -101,3 +101,83 @@ func TestTheFileOfAKilledRunIsNotTakenForAnEdit(t *testing.T) {
 		t.Errorf("%v, %q", err, textOf(t))
 	}
 }
+
+// A run that writes elsewhere does not touch the stamp, which may be in a folder that nobody can write. It says nothing
+// of the project's own file.
+func TestARunThatWritesElsewhereLeavesTheStamp(t *testing.T) {
+	var end error
+	j, stage, execute := editedStage(t, &end)
+	if err := execute("first"); err != nil {
+		t.Fatal(err)
+	}
+	testfile.Write(t, ".", "elsewhere.txt", "earlier")
+	end = errors.New("killed")
+	if err := stage.Execute(j, &edited{"half", "elsewhere.txt"}); !errors.Is(err, end) {
+		t.Fatal(err)
+	}
+	if was, err := stage.Stamp(j.options.Project); err != nil || was.Begun {
+		t.Errorf("%+v, %v", was, err)
+	}
+}
+
+// A file that a reader has accepted is an edit, even if a run was killed before.
+func TestAnAcceptedFileIsKeptAfterAKill(t *testing.T) {
+	var end error
+	j, _, execute := editedStage(t, &end)
+	if err := execute("first"); err != nil {
+		t.Fatal(err)
+	}
+	end = errors.New("killed")
+	if err := execute("half"); !errors.Is(err, end) {
+		t.Fatal(err)
+	}
+	testfile.Write(t, ".", "a.txt", "corrected")
+	c, err := j.options.Project.changeOf("a.txt")
+	if err != nil || c == nil || c.accept(j.options.Project) != nil {
+		t.Fatal(c, err)
+	}
+	end = nil
+	if err := execute("third"); !errors.As(err, new(*OutputError)) || textOf(t) != "corrected" {
+		t.Errorf("%v, %q", err, textOf(t))
+	}
+}
+
+// optional are the settings of a stage that writes a second file if a flag says so.
+type optional struct {
+	Both bool   `yaml:"both"`
+	Out  string `yaml:"out" path:"out" kind:"a list"`
+	More string `yaml:"more" path:"out" kind:"a list"`
+}
+
+// A result at the places that the project names is the project's, whether or not a flag adds a file.
+func TestAFlagThatAddsAnOutputDoesNotMakeTheResultAnother(t *testing.T) {
+	j := projectHere(t, "{}\n")
+	l := j.options.Project.pipeline
+	l.Kinds = map[string]Kind{"a list": {Ours: func(string) (bool, error) { return true, nil }}}
+	l.Stages = []Stage{New(Spec[optional]{Name: "a", Command: "a run", Defaults: optional{Out: "a.txt", More: "b.txt"},
+		Files: func(s *optional) (in, out []string) {
+			if s.Both {
+				return nil, []string{s.Out, s.More}
+			}
+			return nil, []string{s.Out}
+		},
+		Run: func(_ Job, s *optional) error {
+			return errors.Join(os.WriteFile(s.Out, nil, 0o644), os.WriteFile(s.More, nil, 0o644))
+		}}).Stage}
+	j.options.Project = open(t, l, "")
+	stage := l.Stages[0]
+	if err := stage.Execute(j, &optional{true, "a.txt", "c.txt"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage.Stamp(j.options.Project); !IsMissing(err) {
+		t.Errorf("of a result elsewhere: %v", err)
+	}
+	for _, both := range []bool{true, false} {
+		if err := stage.Execute(j, &optional{both, "a.txt", "b.txt"}); err != nil {
+			t.Fatal(err)
+		}
+		if was, err := stage.Stamp(j.options.Project); err != nil || len(was.Out) != map[bool]int{true: 2, false: 1}[both] {
+			t.Errorf("both %v: %v, %v", both, was.Out, err)
+		}
+	}
+}

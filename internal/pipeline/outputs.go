@@ -232,7 +232,8 @@ func (s Stage) CheckOutputs(j Job, own any, more ...Output) error {
 }
 
 // CheckEdited returns an [OutputError] if the stage would overwrite a file of a kind that people correct, and this one
-// was changed since the stage wrote it. The user may allow it. If the last run was killed, nobody knows who changed it.
+// was changed since the stage wrote it. The user may allow it. If the last run was killed, nobody knows who changed it,
+// unless a reader has accepted it.
 func (s Stage) CheckEdited(j Job, own any) error {
 	o := j.Options()
 	if o.Replace || o.Project.File == "" {
@@ -244,20 +245,14 @@ func (s Stage) CheckEdited(j Job, own any) error {
 		return nil
 	case err != nil:
 		return err
-	case was.Begun:
-		return nil
 	}
-	for _, path := range s.byHand(o.Project, own) {
+	for _, path := range s.byHand(o.Project, own, was) {
 		rel := o.Project.Inside(path)
-		want := was.sum(rel)
-		if want == "" {
-			continue
-		}
 		now, err := hashOf(path)
 		if err != nil {
 			return err
 		}
-		if now != want || was.Changed[rel] != "" {
+		if was.Changed[rel] != "" || now != was.sum(rel) && !was.Begun {
 			return &OutputError{Command: s.Command, Path: path, Replaceable: true, Edited: true,
 				Is: "a file that was changed since it was written on " + was.Finished.Format(time.DateTime)}
 		}
@@ -265,11 +260,12 @@ func (s Stage) CheckEdited(j Job, own any) error {
 	return nil
 }
 
-// byHand lists the existing files of kinds that people correct among the outputs of the stage.
-func (s Stage) byHand(p *Project, own any) (list []string) {
+// byHand lists the existing files of kinds that people correct among the outputs that the stage has written before.
+// was is its stamp.
+func (s Stage) byHand(p *Project, own any, was Stamp) (list []string) {
 	for _, o := range p.expand(s.writes(own)) {
 		info, err := os.Stat(o.Path)
-		if p.engine().Kinds[o.Kind].ByHand && err == nil && info.Mode().IsRegular() {
+		if p.engine().Kinds[o.Kind].ByHand && was.sum(p.Inside(o.Path)) != "" && err == nil && info.Mode().IsRegular() {
 			list = append(list, o.Path)
 		}
 	}
@@ -281,10 +277,14 @@ func (s Stage) byHand(p *Project, own any) (list []string) {
 func (s Stage) begin(p *Project, own any) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	was, err := s.Stamp(p)
-	if err != nil || p.File == "" || was.Begun || len(s.byHand(p, own)) == 0 {
+	if err != nil || p.File == "" || was.Begun {
 		return nothing, nil // CheckEdited has reported an error that matters
 	}
-	before, err := p.engine().Fingerprint(s.byHand(p, own))
+	files := s.byHand(p, own, was)
+	if len(files) == 0 {
+		return nothing, nil
+	}
+	before, err := p.engine().Fingerprint(files)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (s Stage) begin(p *Project, own any) (end func(error) error, err error) {
 		return nil, err
 	}
 	return func(failed error) error {
-		after, err := p.engine().Fingerprint(s.byHand(p, own))
+		after, err := p.engine().Fingerprint(files)
 		if err != nil || !maps.Equal(before, after) {
 			return errors.Join(failed, err)
 		}

@@ -90,7 +90,7 @@ func (s Stage) writeStamp(p *Project, st Stamp) error {
 	return atomicfile.WriteFile(filepath.Join(dir, s.Name+".json"), data)
 }
 
-// isOwn reports whether the outputs are the ones that the project's own settings name. It
+// isOwn reports whether the project's own settings name all of some outputs. A flag may have turned one on or off. It
 // returns false if the settings cannot be read.
 func (s Stage) isOwn(p *Project, out []string) bool {
 	settings := s.settings()
@@ -98,7 +98,12 @@ func (s Stage) isOwn(p *Project, out []string) bool {
 		return false
 	}
 	_, own := s.files(settings)
-	return slices.EqualFunc(own, out, func(a, b string) bool { return p.Inside(a) == p.Inside(b) })
+	for _, o := range p.expand(s.writes(settings)) {
+		own = append(own, o.Path)
+	}
+	return !slices.ContainsFunc(out, func(path string) bool {
+		return !slices.ContainsFunc(own, func(named string) bool { return p.Inside(named) == p.Inside(path) })
+	})
 }
 
 // Stamp reads the stage's stamp in a project. It returns an error that is fs.ErrNotExist

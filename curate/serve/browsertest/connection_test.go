@@ -4,7 +4,10 @@ package browsertest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,19 +56,48 @@ func TestReloadsTabsAndCrashesLoseNoEdit(t *testing.T) {
 	s.kill()
 	b.alarms("server is gone")
 	b.moveTo("four")
+	text := eval[string](b, `document.getElementById("alarm").innerText`)
+	if !strings.Contains(text, "1 edit is not saved yet") {
+		t.Errorf("after an edit, the alarm says %q", text)
+	}
 	b.moveTo("five")
 	b.unsaved(2)
+	b.Exec(`document.querySelector("#toast > span").textContent = "a long message ".repeat(9)`)
+	if bad := eval[[]string](b, overlapping); len(bad) > 0 {
+		t.Errorf("overlapping or cut off at the top: %v", bad)
+	}
 	b.Shot("light-lost")
 	s.start()
 	b.alarms("has ended. 2 edits are not saved yet")
 	b.openHere(s.url)
 	b.saved(5)
 	b.calm()
+
+	// The log cannot be written.
+	log := filepath.Join(s.dir, "edits.jsonl")
+	if err := os.Rename(log, log+".aside"); err != nil {
+		t.Fatal(err)
+	}
+	b.moveTo("six")
+	b.alarms("Not saved: ")
+	if err := os.Rename(log+".aside", log); err != nil {
+		t.Fatal(err)
+	}
+	b.Until("try again", `document.querySelector("#alarm button").textContent === "Try again"`)
+	b.Click("#alarm button")
+	b.saved(6)
+	b.calm()
 	s.stop()
-	if to := targets(s.edits()); fmt.Sprint(to) != "[one two three four five]" {
+	if to := targets(s.edits()); fmt.Sprint(to) != "[one two three four five six]" {
 		t.Errorf("the log has %v", to)
 	}
 }
+
+// overlapping lists the parts of the top of the page that are wider than their place, or stand in that of the next one.
+const overlapping = `[...document.querySelector(".top").children].filter((e) => e.offsetWidth)
+	.filter((e, i, all) => e.scrollWidth > e.clientWidth + 1 ||
+		e.getBoundingClientRect().right > (all[i + 1]?.getBoundingClientRect().left ?? innerWidth) + 1)
+	.map((e) => e.id)`
 
 // Another tab that opens the next link sends the unsaved edits of the first tab, which learns of
 // it.

@@ -36,7 +36,7 @@ class App {
       otherDraft: () => this.reload(),
       gone: whenUp((n, ended) => this.gone(n, ended)),
       back: whenUp(() => this.back()),
-      conflict: whenUp((edit, why) => this.conflict(why)),
+      conflict: whenUp((held) => this.conflict(held)),
       refused: whenUp((edit, why) => this.refused(why)),
     });
     this.listen();
@@ -199,11 +199,11 @@ class App {
     if (lost) this.view.say('The server is back.');
   }
 
-  conflict(why) {
+  conflict({why, again}) {
     const n = this.sender.queue.length;
     this.showSaved();
     this.alarm(`Not saved: ${why}.`,
-      [n > 1 ? `Do my ${n} edits now` : 'Do it anyway', () => { this.endAlarm(); this.sender.retry(); }],
+      [n > 1 ? `Do my ${n} edits now` : again, () => { this.endAlarm(); this.sender.retry(); }],
       [n > 1 ? `Discard my ${n} edits` : 'Discard', () => this.discard()]);
   }
 

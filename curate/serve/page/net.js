@@ -105,15 +105,16 @@ const pollLimit = 40 * 1000; // the server answers a request for changes within 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(byOthers), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(), conflict(edit, why), refused(edit, why), otherDraft()}
+  // on: {changed(byOthers), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(), conflict(held), refused(edit, why), otherDraft()}
   constructor(model, on) {
     this.model = model;
     this.on = on;
     this.queue = [];
     this.page = crypto.randomUUID(); // edits of one page were made in knowledge of those before them
-    this.held = null; // {edit, why} that waits for the curator's decision
+    this.held = null; // {why, again} of an edit that waits for the curator's decision; again names the button that sends it
     this.busy = false;
     this.lost = false;
+    this.ended = false; // it has ended, and another one answers
     this.late = false; // an edit has waited long for its answer
     this.prefix = `hgld edit ${model.queue} `;
     this.adopt();
@@ -147,6 +148,14 @@ export class Sender {
     if (this.queue.includes(q)) this.store(q);
     this.model.show(edit, tags);
     this.on.changed();
+    this.alarm();
+  }
+
+  // alarm says again why edits wait, now that there is one more.
+  alarm() {
+    if (this.lost) this.on.gone(this.queue.length, this.ended);
+    else if (this.held) this.on.conflict(this.held);
+    else if (this.late) this.on.slow(this.queue.length);
   }
 
   // showAll applies the waiting edits on top of the server's state.
@@ -214,9 +223,9 @@ export class Sender {
     if (e.status === 409) {
       const overlap = await this.catchUp(q, e.body);
       this.on.changed();
-      return overlap ? this.hold(q, overlap) : true;
+      return overlap ? this.hold(overlap, 'Do it anyway') : true;
     }
-    if (e.status !== 422) return this.hold(q, e.message);
+    if (e.status !== 422) return this.hold(e.message, 'Try again');
     this.remove(q);
     try { await this.reload(); } catch (x) { this.serverGone(x); }
     this.on.refused(q.edit, e.message);
@@ -225,9 +234,9 @@ export class Sender {
   }
 
   // hold stops the queue at an edit until the curator decides.
-  hold(q, why) {
-    this.held = {edit: q.edit, why};
-    this.on.conflict(q.edit, why);
+  hold(why, again) {
+    this.held = {why, again};
+    this.on.conflict(this.held);
     return false;
   }
 
@@ -290,9 +299,9 @@ export class Sender {
   // tab may have sent the edits that wait here.
   serverGone(e) {
     this.lost = true;
-    const ended = e instanceof Stranger;
-    if (ended) this.queue = this.queue.filter((q) => !q.stored || localStorage.getItem(this.prefix + q.id) !== null);
-    this.on.gone(this.queue.length, ended);
+    this.ended = e instanceof Stranger;
+    if (this.ended) this.queue = this.queue.filter((q) => !q.stored || localStorage.getItem(this.prefix + q.id) !== null);
+    this.on.gone(this.queue.length, this.ended);
   }
 
   // waitForServer waits until the server answers again. It sends no edit before the answer is
@@ -311,7 +320,7 @@ export class Sender {
     if (!this.lost && !this.late) return;
     this.lost = this.late = false;
     this.on.back();
-    if (this.held) this.on.conflict(this.held.edit, this.held.why);
+    if (this.held) this.on.conflict(this.held);
   }
 
   // watch requests changes by other pages, and notices when the server is gone.
