@@ -129,6 +129,7 @@ func TestTextThatIsNoTableIsAnErrorOfItsLine(t *testing.T) {
 // Whatever the bytes, a row is text, and reading ends.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"path,class\n1.jpg,\"a, b\"\n", "sep=;\na;b\r\n\"c\r\nd\";e\r\n", "\ufeffa\tb\n",
+		"a,b\n=\"007\",=\n",
 		wideOf(binary.LittleEndian, utf16.Encode([]rune("a,\U0001F600\n"))...)} {
 		f.Add(text)
 	}
