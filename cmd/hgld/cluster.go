@@ -319,8 +319,11 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 		j.print("inertia %.6g by %s\n", r.Inertia, r.Algorithm)
 	}
 	if d.Origin.Chained > 0 {
-		j.print("%d of %s have a chain of classes; the others are placed by their vectors\n", d.Origin.Chained,
-			count(len(d.Tags), "tag"))
+		others := ""
+		if d.Origin.Chained < len(d.Tags) {
+			others = "; the others are placed by their vectors"
+		}
+		j.print("%d of %s have a chain of classes%s\n", d.Origin.Chained, count(len(d.Tags), "tag"), others)
 	}
 	n := len(r.Sizes) - len(d.Clusters)
 	if n > 0 && s.Groups != "" {

@@ -63,6 +63,9 @@ func publishedFolders(t *testing.T) {
 	for name, data := range map[string]string{"train_val2018.tar": tarred.String(),
 		"inshop/Img/img.zip": zipped.String(), "labels.csv": labelFile,
 		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n",
+		"inat2021/train_mini/00000_Plantae_Prunella_vulgaris/1.jpg": drawing,
+		"ranks.csv": "species,genus,family,order,class,phylum,kingdom\n00000_Plantae_Prunella_vulgaris," +
+			"Prunella (Lamiaceae),Lamiaceae,Lamiales,Magnoliopsida,Tracheophyta,Plantae\n",
 		projectFile: publishedProject} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)

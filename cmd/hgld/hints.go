@@ -91,8 +91,12 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	sentinel(demo.ErrInUse, exitUsage, "name a folder that does not exist yet: hgld demo --out new-folder"),
 
 	// scrape
-	kind(exitUsage, func(*scrape.MismatchError) string {
-		return "keep both in separate folders: --state another-folder"
+	kind(exitUsage, func(e *scrape.MismatchError) string {
+		hint := "keep both in separate folders: --state another-folder"
+		if have, err := strconv.Unquote(e.Have); err == nil && strings.HasSuffix(e.Setting, "_url") {
+			return "continue it: --" + strings.ReplaceAll(e.Setting, "_", "-") + " " + word(have) + "; or " + hint
+		}
+		return hint
 	}),
 	kind(exitIntegrity, func(*scrape.DamageError) string {
 		return "`hgld scrape run` without --reparse fetches the damaged pages again"

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filehash"
+	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/seal"
 	"hgld/internal/terminal"
@@ -46,6 +47,13 @@ type job struct {
 func newJob(c *cli.Context) (*job, error) {
 	if n := c.Int("limit"); n < 0 {
 		return nil, usagef("--limit is %d; want a number of items, or 0 for all", n)
+	}
+	for _, arg := range c.Args().Slice() {
+		if address.Is(arg) { // before anything prints it: it may hold a password
+			if err := address.Check(arg); err != nil {
+				return nil, err
+			}
+		}
 	}
 	l := stagesUntil(c.Context)
 	l.Isolated = environmentOf(c).isolated

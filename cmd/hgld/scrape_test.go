@@ -163,6 +163,7 @@ func TestScrapeExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(exitUsage, "was created with base_url", "--base-url", "http://127.0.0.1:1")
+	expect(exitUsage, "continue it: --base-url "+url+"; or keep both", "--base-url", "http://127.0.0.1:1")
 	expect(exitOK, "12 of 12", "--reparse")
 	if after, err := os.ReadFile("tags.jsonl"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("--reparse changed tags.jsonl (%v)", err)

@@ -165,7 +165,7 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 		j.sayAll("note: %s", known.Notes())
 	}
 	if s.Taxonomy != "" {
-		taller, err := dataset.Below(j.ctx, src, s.Taxonomy)
+		taller, err := dataset.Below(j.ctx, src, s.Taxonomy, s.NoClass)
 		if err != nil {
 			return nil, nil, errors.Join(sourceError(err), src.Close())
 		}

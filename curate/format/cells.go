@@ -1,7 +1,10 @@
 package format
 
 import (
+	"fmt"
 	"strings"
+
+	"hgld/internal/spelling"
 )
 
 // Spreadsheets run texts that begin like a formula and reformat texts that look like a
@@ -29,5 +32,15 @@ func unmark(cell string) (name string, marked bool) {
 // error or, at the start of a file, a byte order mark.
 func mistakable(name string) bool {
 	return name != "" && strings.ContainsAny(name[:1], "=+-@\t\r") || strings.HasPrefix(name, "\ufeff") ||
-		looksLikeCount(name) || spreadsheetError.MatchString(name)
+		looksLikeCount(name) || spreadsheetError.MatchString(name) || name != "" && spelling.MeansMissing(name)
+}
+
+// isGroupName returns an error for a word by which data frames write a missing value: a table that one of them wrote
+// says nan of a tag without a group. A group of that name has an apostrophe before it.
+func isGroupName(cell string) error {
+	if cell != "" && spelling.MeansMissing(strings.TrimSpace(cell)) {
+		return fmt.Errorf("the group %.80q is a word for a missing value; leave out the line or empty the cell, or write "+
+			"'%s for a group of this name", cell, cell)
+	}
+	return nil
 }

@@ -59,10 +59,13 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 				continue
 			}
 		}
+		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, r.Line())}
 		for i := range min(len(row), 2) {
+			if err := isGroupName(row[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", e.where, err)
+			}
 			row[i], _ = unmark(row[i])
 		}
-		e := entry{names: make([]string, len(curate.DefaultLevels)), where: fmt.Sprintf("%s:%d", name, r.Line())}
 		copy(e.names[1:], row)
 		if e.names[2] != "" {
 			levels = curate.DefaultLevels

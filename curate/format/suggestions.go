@@ -140,6 +140,9 @@ func suggest(best map[curate.Ref]suggestion, row []string, columns int) error {
 	if len(row) != columns {
 		return fmt.Errorf("%d columns; want %d as in the first line", len(row), columns)
 	}
+	if err := isGroupName(row[1]); err != nil {
+		return err
+	}
 	tag, _ := unmark(row[0])
 	group, _ := unmark(row[1])
 	if tag == "" || group == "" {

@@ -1,7 +1,8 @@
 // Package csvfile reads tables of text as spreadsheets and other programs write them: separated by
 // commas, semicolons or tabs, in UTF-8 or in UTF-16 with a mark, with any line ends. A cell is
-// returned byte for byte, also one with line ends in it. Text of neither encoding is an error, and so
-// is a row of more bytes or columns than a table has.
+// returned byte for byte, also one with line ends in it, except that ="007", by which programs keep Excel
+// from dropping zeros, is 007. Text of neither encoding is an error, and so is a row of more bytes or
+// columns than a table has.
 package csvfile
 
 import (
@@ -251,7 +252,8 @@ func (t *Reader) read() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, cell := range row {
+	for i, cell := range row {
+		row[i] = keptText(cell)
 		if !utf8.ValidString(cell) {
 			return nil, &Error{t.Line(), fmt.Errorf("%.80q is not UTF-8; save the table as UTF-8 (of Windows-1252: "+
 				"iconv -f WINDOWS-1252 -t UTF-8)", cell)}
@@ -262,6 +264,18 @@ func (t *Reader) read() ([]string, error) {
 		}
 	}
 	return row, nil
+}
+
+// keptText returns the text of a cell ="007", and other cells as they are.
+func keptText(cell string) string {
+	if len(cell) < 3 || !strings.HasPrefix(cell, `="`) || !strings.HasSuffix(cell, `"`) {
+		return cell
+	}
+	text := cell[2 : len(cell)-1]
+	if strings.Contains(strings.ReplaceAll(text, `""`, ""), `"`) { // a formula such as ="a"&"b"
+		return cell
+	}
+	return strings.ReplaceAll(text, `""`, `"`)
 }
 
 // Line returns the line at which the last row begins.

@@ -129,6 +129,7 @@ func TestTextThatIsNoTableIsAnErrorOfItsLine(t *testing.T) {
 // Whatever the bytes, a row is text, and reading ends.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"path,class\n1.jpg,\"a, b\"\n", "sep=;\na;b\r\n\"c\r\nd\";e\r\n", "\ufeffa\tb\n",
+		"a,b\n=\"007\",=\n",
 		wideOf(binary.LittleEndian, utf16.Encode([]rune("a,\U0001F600\n"))...)} {
 		f.Add(text)
 	}
@@ -174,6 +175,27 @@ func TestQuotesInsideCellsAreText(t *testing.T) {
 		if rows, err := read(text); err == nil {
 			t.Errorf("%q: two readings", rows)
 		}
+	}
+}
+
+// Programs write ="007" so that Excel keeps the zeros.
+func TestTextsThatExcelShallKeepAreReadWithoutTheirFormula(t *testing.T) {
+	long := strings.Repeat("x", looked-len("a,b\n")-len("=")-1) // a buffer ends between = and the quote
+	for text, want := range map[string][]string{
+		"a,b\n=\"007\",=\"1, 2\"\n":                        {"a|b", "007|1, 2"},
+		"a,b\n\"=\"\"007\"\"\",\"=\"\"\"\"\"\n":            {"a|b", "007|"},
+		"a;b\r\n=\"6\"\" x\";\"x=\"\"1\"\"\"\r\n":          {"a|b", `6" x|x="1"`},
+		"sep=;\n=\"a\";=b\n=\"0\n1\";=\n":                  {"a|=b", "0\n1|="},
+		"a\tb\n=\"007\"\t\"=\"\"08\"\"\"\n":                {"a|b", "007|08"},
+		"a\tb\n=\"a\"&\"b\"\tc=\"1\"\n":                    {"a|b", `="a"&"b"|c="1"`},
+		"a,b\n" + long + ",=\"1\"\n" + long + ",=\"02\"\n": {"a|b", long + "|1", long + "|02"},
+	} {
+		if rows, err := read(text); err != nil || !slices.Equal(rows, want) {
+			t.Errorf("%.60q: %.200q, %v, want %.200q", text, rows, err, want)
+		}
+	}
+	if rows, err := read("a,b\n=\"a\"&\"b\",c\n"); err == nil {
+		t.Errorf("a formula is read as %q", rows)
 	}
 }
 

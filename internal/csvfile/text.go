@@ -16,26 +16,37 @@ const (
 	mostColumns = 4096
 )
 
-// lineEnds doubles the carriage return of CR LF within quotes, because encoding/csv drops one. It
-// also refuses rows that are too long before they are in memory.
+// lineEnds doubles the carriage return of CR LF within quotes, because encoding/csv drops one, and drops the = of
+// a cell ="007", so that the rest is a cell in quotes. It also refuses rows that are too long before they are in
+// memory.
 type lineEnds struct {
 	separator  rune
 	quoted, cr bool
-	line       int // of the next byte, less one
-	row        int // line at which the row begins, less one
-	bytes      int // of the row so far
-	columns    int // of the row so far, less one
+	within     bool // the next byte does not begin a cell
+	line       int  // of the next byte, less one
+	row        int  // line at which the row begins, less one
+	bytes      int  // of the row so far
+	columns    int  // of the row so far, less one
 }
 
 // Reset does nothing: a lineEnds is used for one table.
 func (l *lineEnds) Reset() {}
 
 // Transform copies src to dst.
-func (l *lineEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
+func (l *lineEnds) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	for nSrc < len(src) {
 		c := src[nSrc]
 		if nDst+2 > len(dst) {
 			return nDst, nSrc, transform.ErrShortDst
+		}
+		if c == '=' && !l.within {
+			if nSrc+1 == len(src) && !atEOF {
+				return nDst, nSrc, transform.ErrShortSrc
+			}
+			if nSrc+1 < len(src) && src[nSrc+1] == '"' {
+				nSrc, l.within = nSrc+1, true
+				continue
+			}
 		}
 		if c == '\n' && l.cr && l.quoted {
 			dst[nDst] = '\r'
@@ -45,6 +56,7 @@ func (l *lineEnds) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error
 		nDst++
 		nSrc++
 		l.quoted, l.cr = l.quoted != (c == '"'), c == '\r'
+		l.within = l.quoted || c != '\n' && rune(c) != l.separator
 		if err := l.count(c); err != nil {
 			return nDst, nSrc, err
 		}

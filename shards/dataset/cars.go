@@ -24,9 +24,12 @@ import (
 // The levels are class, such as "Audi TT RS Coupe 2012", and make, with which the name of each class begins.
 type Cars struct{}
 
+// carsList has the annotations of all images.
+const carsList = "cars_annos.mat"
+
 // Open reads the annotations.
 func (Cars) Open(ctx context.Context, s Settings) (shards.Source, error) {
-	const list = "cars_annos.mat"
+	const list = carsList
 	known := []level{{name: "class"}, {name: "make"}}
 	return importer(ctx, "cars196", s, known, []string{list}, func(p *published) error {
 		var all map[string]matfile.Value

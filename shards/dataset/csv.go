@@ -100,9 +100,10 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 		return nil, err
 	}
 	if s.Labels != "" {
-		if src.labels, err = readLandmarks(s.Labels, src.split); err != nil {
+		if src.labels, err = readLandmarks(s.Labels, src.split, s.NoClass); err != nil {
 			return nil, err
 		}
+		src.notes = append(src.notes, src.labels.notes...)
 		if len(s.Levels) > 0 {
 			return nil, errors.New("levels and labels exclude each other: the label file names its own levels")
 		}
@@ -423,7 +424,7 @@ func likelyColumn(header []string, usual ...string) string {
 // label sets the class names of an item.
 func (src *csvSource) label(item *shards.Item, get func(column int) string) error {
 	if src.labels != nil {
-		return src.labels.label(item, get(src.columns.landmark))
+		return src.labels.label(item, known(get(src.columns.landmark)))
 	}
 	for _, l := range src.columns.levels {
 		item.Names = append(item.Names, get(l))

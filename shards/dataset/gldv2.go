@@ -231,10 +231,11 @@ func (g *gldv2) trainingList(subset string) (string, error) {
 func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 	g.labels = map[labels.Split]*landmarks{}
 	if s.Labels != "" {
-		all, err := readLandmarks(s.Labels, labels.Train)
+		all, err := readLandmarks(s.Labels, labels.Train, s.NoClass)
 		if err != nil {
 			return err
 		}
+		g.notes = append(g.notes, all.notes...)
 		g.labels[labels.Train], g.labels[labels.Index] = all, all
 		in, err := FileInput(ctx, s.Labels)
 		g.inputs = append(g.inputs, in)
@@ -250,8 +251,10 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 			if err != nil {
 				return err
 			}
-			g.labels[split] = newLandmarks(name, table)
-			return nil
+			if g.labels[split], err = newLandmarks(name, table, s.NoClass); err == nil {
+				g.notes = append(g.notes, g.labels[split].notes...)
+			}
+			return err
 		})
 		if err != nil {
 			return err
@@ -347,7 +350,7 @@ func (g *gldv2) readSolution(ctx context.Context) error {
 	})
 	g.index = nil
 	if without > 0 {
-		g.notes = append(g.notes, fmt.Sprintf("%d queries have no answer in the index and are left out", without))
+		g.notes = append(g.notes, fmt.Sprintf("queries without an answer in the index, which are left out: %d", without))
 	}
 	return err
 }

@@ -35,6 +35,9 @@ import (
 // the parent in parentheses. The released code merges them, so its classes are not a tree.
 type INaturalist struct{}
 
+// inaturalistTrain lists the training images.
+const inaturalistTrain = "Inat_dataset_splits/Inaturalist_train_set1.txt"
+
 // ranks are the levels above the species in the JSON, finest first.
 var ranks = []string{"genus", "family", "order", "class", "phylum", "kingdom"}
 
@@ -46,7 +49,7 @@ func (INaturalist) Open(ctx context.Context, s Settings) (shards.Source, error) 
 	}
 	known = append(known, level{name: "group", optional: true})
 	const lists = "Inat_dataset_splits/Inaturalist_%s_set1.txt"
-	marks := []string{fmt.Sprintf(lists, labels.Train)}
+	marks := []string{inaturalistTrain}
 	return importer(ctx, "inaturalist", s, known, marks, func(p *published) error {
 		species, err := p.taxonomy(ctx)
 		if err != nil {

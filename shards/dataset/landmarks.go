@@ -13,14 +13,16 @@ import (
 
 // landmarks are the labels of stage 3, looked up by split and landmark id.
 type landmarks struct {
-	file  string
-	table *labels.Table
-	joins map[labels.Split]*labels.Join
+	file    string
+	table   *labels.Table
+	joins   map[labels.Split]*labels.Join
+	missing missingClasses // of the levels above the landmark
+	notes   []string       // about cells that mean no class
 }
 
 // readLandmarks reads a label file. split applies if neither the file's name nor a
 // column states the split.
-func readLandmarks(file string, split labels.Split) (*landmarks, error) {
+func readLandmarks(file string, split labels.Split, noClass []string) (*landmarks, error) {
 	table, err := readTable(file, "")
 	if errors.As(err, new(*labels.SplitUnknownError)) {
 		table, err = readTable(file, split)
@@ -32,11 +34,31 @@ func readLandmarks(file string, split labels.Split) (*landmarks, error) {
 		return nil, fmt.Errorf("%s: levels %v; want labels of landmarks (landmark, supercategory, kind)",
 			filepath.Base(file), table.Levels)
 	}
-	return newLandmarks(file, table), nil
+	return newLandmarks(file, table, noClass)
 }
 
-func newLandmarks(file string, table *labels.Table) *landmarks {
-	return &landmarks{file: file, table: table, joins: map[labels.Split]*labels.Join{}}
+// newLandmarks takes the labels of a table. noClass is that of [Settings].
+func newLandmarks(file string, table *labels.Table, noClass []string) (*landmarks, error) {
+	l := &landmarks{file: file, table: table, joins: map[labels.Split]*labels.Join{}}
+	base := filepath.Base(file)
+	if len(table.Levels) < 2 {
+		return l, nil
+	}
+	var err error
+	l.missing, l.notes, err = findMissing(table.Levels[1:], noClass, func(yield func([]string, string) bool) {
+		for i := range table.Rows {
+			if !yield(table.Rows[i].Names[1:], base) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", base, err)
+	}
+	for i, note := range l.notes {
+		l.notes[i] = base + ": " + note
+	}
+	return l, nil
 }
 
 func readTable(file string, split labels.Split) (*labels.Table, error) {
@@ -87,6 +109,7 @@ func (l *landmarks) labelOf(item *shards.Item, n labels.LandmarkID) error {
 	item.Names = []string{key.String(), "", ""}
 	if found, ok := join.Label(item.Landmark); ok {
 		copy(item.Names[1:], found.Names[1:])
+		l.missing.clear(item.Names[1:])
 		a := &item.Attributes
 		a.CategoryURL, a.WikidataQID, a.Tag, a.LabelSource = found.Category, found.Item, found.Tag, found.Source
 	}

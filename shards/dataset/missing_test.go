@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,6 +172,10 @@ func TestAColumnOfParquetNamesSplits(t *testing.T) {
 		{"train.parquet", file("train", "test", "val"), Settings{SplitFolders: []string{"train=train"}},
 			"train train train", ""},
 		{"data.parquet", file("train", "", "val"), Settings{}, "", "row 1: split is empty, and that of row 0 is train"},
+		{"data.parquet", file("train", "nan", "val"), Settings{}, "", "row 1: split is empty, and that of row 0 is train"},
+		{"data.parquet", file("nan", "None", ""), Settings{}, "train train train", ""},
+		{"data.parquet", file("extra", "test", "val"), Settings{}, "",
+			`row 0: split is "extra", which is no split, and that of row 1 is test; name one of [train`},
 		{"data.parquet", file("x", "y", "z"), Settings{Columns: Columns{Split: "split"}}, "",
 			`row 0: split "x"; want one of [train`},
 		{"data.parquet", file("train", "test", "val"), Settings{Columns: Columns{Split: "part"}}, "",
@@ -243,4 +248,30 @@ func TestWordsInSamplesMeanNoClass(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, got %q, want %q", err, got, want)
 	}
+}
+
+// A table of landmarks that a data frame has written again has nan where there is no label.
+func TestWordsForMissingLabelsOfLandmarksAreNoClasses(t *testing.T) {
+	table := func(cells ...string) string {
+		text := "landmark_id,hierarchical_label,natural_or_human_made\n"
+		for i, cell := range cells {
+			text += fmt.Sprintf("%d,%s\n", i, cell)
+		}
+		return tree{"train.csv": text}.folder(t) + "/train.csv"
+	}
+	images := unlabelledCSV(t, "path,landmark_id", "0", "1", "nan")
+	labelled := func(table string, noClass ...string) ([]string, error) {
+		return items(t, CSV{}, Settings{Input: images, Labels: table, NoClass: noClass})
+	}
+	got, err := labelled(table("church,human-made", "nan,nan"))
+	if want := []string{"a.jpg train train/0<church<human-made", "b.jpg train train/1<<", "c.jpg train "}; err != nil ||
+		!slices.Equal(got, want) {
+		t.Errorf("%v, got %q, want %q", err, got, want)
+	}
+	got, err = labelled(table("church,human-made", "nan,natural"), "-1")
+	if want := "b.jpg train train/1<nan<natural"; err != nil || got[1] != want {
+		t.Errorf("%v, got %q, want %q", err, got, want)
+	}
+	_, err = labelled(table("church,human-made", "nan,nan", ","))
+	wantError(t, err, `train.csv: supercategory: "nan" means no class in most tables, but other cells are empty`)
 }

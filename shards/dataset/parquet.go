@@ -86,7 +86,7 @@ func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
 		}
 		src.files = append(src.files, t)
 		if src.levels == nil {
-			if src.levels, err = t.chooseLevels(s.Levels); err != nil {
+			if src.levels, err = t.chooseLevels(s); err != nil {
 				return fmt.Errorf("%s: %w", file.name, err)
 			}
 		}

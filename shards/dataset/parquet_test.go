@@ -211,6 +211,8 @@ func TestFaultsOfParquetAreNamed(t *testing.T) {
 		want   []string
 	}{
 		"no file": {tree{"a.txt": ""}, fine, []string{"no .parquet files found"}},
+		"Arrow": {tree{"train/data-00000-of-00001.arrow": "", "train/state.json": ""}, fine,
+			[]string{"train/data-00000-of-00001.arrow is a file of Arrow", "to_parquet"}},
 		"no class": {tree{"a.parquet": hubFile(t, hubFeatures, outside)}, fine,
 			[]string{"a.parquet: fine_label: row 3: class 3", "0 to 2"}},
 		"which":   {tree{"a.parquet": whole}, nil, []string{"fine_label, coarse_label", "levels="}},

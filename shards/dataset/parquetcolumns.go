@@ -113,10 +113,10 @@ func isClass(leaf parquetfile.Leaf) bool {
 }
 
 // chooseLevels returns the asked columns. Without them, it returns the only ClassLabel or, failing
-// that, the column label.
-func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
-	if len(asked) > 0 {
-		return asked, nil
+// that, the column label. A column of splits holds no classes.
+func (t *parquetTable) chooseLevels(s Settings) ([]string, error) {
+	if len(s.Levels) > 0 {
+		return s.Levels, nil
 	}
 	features, err := t.features()
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *parquetTable) chooseLevels(asked []string) ([]string, error) {
 	}
 	var classes, possible []string
 	for _, leaf := range t.Leaves() {
-		if !isClass(leaf) {
+		if !isClass(leaf) || strings.EqualFold(leaf.Name, cmp.Or(s.Columns.Split, usualSplit)) {
 			continue
 		}
 		possible = append(possible, leaf.Name)

@@ -71,6 +71,7 @@ func filesIn(input, ext string) ([]string, error) {
 		return []string{filepath.Base(input)}, nil
 	}
 	var names []string
+	arrow := "" // a file of datasets.save_to_disk
 	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -81,13 +82,19 @@ func filesIn(input, ext string) ([]string, error) {
 			}
 		case !d.IsDir() && strings.EqualFold(path.Ext(name), ext):
 			names = append(names, name)
+		case !d.IsDir() && path.Ext(name) == ".arrow":
+			arrow = name
 		}
 		return nil
 	})
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no %s files found", ext)
+	switch {
+	case err != nil || len(names) > 0:
+		return names, err
+	case arrow != "":
+		return nil, fmt.Errorf("no %s files found; %s is a file of Arrow, as save_to_disk of the library datasets writes: "+
+			"write each split as Parquet, such as load_from_disk(FOLDER)[\"train\"].to_parquet(\"train.parquet\")", ext, arrow)
 	}
-	return names, err
+	return nil, fmt.Errorf("no %s files found", ext)
 }
 
 // checkParts returns an error unless the files are all parts that their names speak of, once each. Of a lone

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/registry"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -140,9 +141,31 @@ func topWith(st store, marks []string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no %s found; input must be the folder, .zip or .tar as it was published, with its lists",
-		strings.Join(marks, " and no "))
+	missing := "no " + strings.Join(marks, " and no ") + " found"
+	for _, top := range append([]string{""}, tops...) {
+		for _, e := range otherEditions {
+			if _, err := st.find(path.Join(top, e.file)); err == nil && slices.Contains(marks, e.lacks) {
+				return "", fmt.Errorf("%s beside %s; %s", missing, path.Join(top, e.file), e.says)
+			}
+		}
+	}
+	return "", fmt.Errorf("%s; input must be the folder, .zip or .tar as it was published, with its lists", missing)
 }
+
+// otherEditions are files of data sets as they are published for classification, which lack the list that is read.
+var otherEditions = []struct{ file, lacks, says string }{
+	{"train2018.json", inaturalistTrain, "the authors of Smooth-AP published these lists, the splits of metric learning " +
+		"(https://github.com/Andrew-Brown1/Smooth_AP)"},
+	{"train_mini.json", inaturalistTrain, inaturalist2021}, {"train.json", inaturalistTrain, inaturalist2021},
+	{"cars_train_annos.mat", carsList, carsKit}, {"devkit/cars_train_annos.mat", carsList, carsKit},
+}
+
+const (
+	inaturalist2021 = "iNaturalist 2021 has no splits of metric learning; its images are read as folders, one for each " +
+		"species, and a table gives the levels above"
+	carsKit = "the files of the development kit are for classification, and metric learning divides the images by the " +
+		"one list of all of them"
+)
 
 // has reports whether a list exists.
 func (p *published) has(name string) bool {
@@ -351,11 +374,12 @@ func (p *published) compare(want count) {
 // differs notes that the numbers of a split are not the published ones.
 func (p *published) differs(want count, images, classes int) {
 	if want.images > 0 && images != want.images {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d images (published: %d)", want.split, images, want.images))
+		p.notes = append(p.notes, fmt.Sprintf("%s has %s (published: %d)", want.split, terminal.Count(images, "image"),
+			want.images))
 	}
 	if want.classes > 0 && classes != want.classes {
-		p.notes = append(p.notes, fmt.Sprintf("%s has %d classes of level %s (published: %d)", want.split, classes,
-			p.levels[0], want.classes))
+		p.notes = append(p.notes, fmt.Sprintf("%s has %s of level %s (published: %d)", want.split,
+			terminal.Count(classes, "class"), p.levels[0], want.classes))
 	}
 }
 

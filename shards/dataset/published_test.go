@@ -260,6 +260,23 @@ func TestShardsOfPublishedDataSetsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
+// Who has the files of another edition learns what they lack, and not that the folder is wrong.
+func TestOtherEditionsAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		by         Importer
+		file, want string
+	}{
+		{INaturalist{}, "inat/train2018.json", "beside inat/train2018.json; the authors of Smooth-AP published these lists"},
+		{INaturalist{}, "train_mini.json", "beside train_mini.json; iNaturalist 2021 has no splits of metric learning"},
+		{Cars{}, "devkit/cars_train_annos.mat", "no cars_annos.mat found beside devkit/cars_train_annos.mat; the files of " +
+			"the development kit are for classification"},
+		{CUB{}, "train.json", "no images.txt found; input must be the folder"},
+	} {
+		_, err := c.by.Open(t.Context(), Settings{Input: tree{c.file: "x"}.folder(t)})
+		wantError(t, err, c.want)
+	}
+}
+
 func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 	for name, c := range map[string]struct {
 		by    Importer
@@ -268,10 +285,10 @@ func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 	}{
 		"sop": {SOP{}, sopTree(t),
 			"train has 3 images (published: 59551); train has 2 classes of level product (published: 11318); test has 2 " +
-				"images (published: 60502); test has 1 classes of level product (published: 11316)"},
+				"images (published: 60502); test has 1 class of level product (published: 11316)"},
 		"cub": {CUB{}, cubTree(t),
 			"train has 2 images (published: 5864); train has 2 classes of level class (published: 100); test has 2 images " +
-				"(published: 5924); test has 1 classes of level class (published: 100)"},
+				"(published: 5924); test has 1 class of level class (published: 100)"},
 		"dyml":    {DyML{}, dymlTree(t, false), "train has 3 classes of level fine (published: 495)"},
 		"product": {DyML{}, dymlTree(t, true), "train has 3 classes of level fine (published: 1639)"},
 	} {

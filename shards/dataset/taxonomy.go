@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/csvfile"
 	"hgld/internal/regular"
+	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -23,8 +24,9 @@ import (
 //	Audi,Germany
 //
 // An item whose class the table lacks is an error that names it. An item without a class stays so, and
-// so does one that lacks the source's coarsest level.
-func Below(ctx context.Context, src shards.Source, table string) (shards.Source, error) {
+// so does one that lacks the source's coarsest level. noClass is that of [Settings]: a cell of the table that
+// means no class is an error.
+func Below(ctx context.Context, src shards.Source, table string, noClass []string) (shards.Source, error) {
 	if src.Landmarks() {
 		return nil, errors.New("taxonomy: the levels above a landmark come from its label file")
 	}
@@ -36,7 +38,7 @@ func Below(ctx context.Context, src shards.Source, table string) (shards.Source,
 		return nil, err
 	}
 	defer f.Close()
-	if err := b.read(csvfile.NewReader(f)); err != nil {
+	if err := b.read(csvfile.NewReader(f), noClass); err != nil {
 		return nil, fmt.Errorf("taxonomy %s: %w", b.base, err)
 	}
 	if b.input, err = FileInput(ctx, table); err != nil {
@@ -54,47 +56,76 @@ type below struct {
 	input  shards.Input
 }
 
+// taxonRow is a row of the table: a class and those above it.
+type taxonRow struct {
+	names []string
+	where string
+}
+
 // read reads the table. Rows must be a tree.
-func (b *below) read(r *csvfile.Reader) error {
-	r.Trim()
-	header, err := r.Read()
+func (b *below) read(r *csvfile.Reader, noClass []string) error {
+	rows, err := b.rows(r)
 	if err != nil {
 		return err
 	}
-	joined := b.levels[b.joins]
-	if len(header) < 2 || !strings.EqualFold(header[0], joined) {
-		return fmt.Errorf("line %d: the columns are %s; want %s, the coarsest level of the images, and then the coarser ones",
-			r.Line(), strings.Join(header, ", "), joined)
-	}
-	b.levels = slices.Concat(b.levels, header[1:])
-	for i, name := range b.levels {
-		if name == "" || slices.Contains(b.levels[:i], name) {
-			return fmt.Errorf("line %d: level %.80q is there twice or has no name", r.Line(), name)
+	missing, _, err := findMissing(b.levels[b.joins:], noClass, func(yield func([]string, string) bool) {
+		for _, row := range rows {
+			if !yield(row.names, row.where) {
+				return
+			}
 		}
+	})
+	if err != nil {
+		return err
 	}
 	tree := labels.NewBuilder(b.levels[b.joins:]...)
-	for {
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	for _, row := range rows {
+		for l, name := range row.names {
+			if missing[l].Is(name) {
+				return fmt.Errorf("%s: %.80q: want a class in every column, and %s is %.80q", row.where,
+					strings.Join(row.names, ","), b.levels[b.joins+l], name)
+			}
+			row.names[l] = spelling.Form(name)
 		}
-		if err != nil {
+		if _, err := tree.Add(labels.Row{Names: row.names, Where: row.where}); err != nil {
 			return err
 		}
-		row = slices.Clone(row)
-		where := fmt.Sprintf("line %d", r.Line())
-		if slices.Contains(row, "") {
-			return fmt.Errorf("%s: %.80q: want a class in every column", where, strings.Join(row, ","))
-		}
-		if _, err := tree.Add(labels.Row{Names: row, Where: where}); err != nil {
-			return err
-		}
-		b.above[row[0]] = row[1:]
+		b.above[row.names[0]] = row.names[1:]
 	}
 	if len(b.above) == 0 {
 		return errors.New("has no rows")
 	}
 	return nil
+}
+
+// rows reads the rows, and the levels from the header.
+func (b *below) rows(r *csvfile.Reader) (rows []taxonRow, err error) {
+	r.Trim()
+	header, err := r.Read()
+	if err != nil {
+		return nil, err
+	}
+	joined := b.levels[b.joins]
+	if len(header) < 2 || !strings.EqualFold(header[0], joined) {
+		return nil, fmt.Errorf("line %d: the columns are %s; want %s, the coarsest level of the images, and then the "+
+			"coarser ones", r.Line(), strings.Join(header, ", "), joined)
+	}
+	b.levels = slices.Concat(b.levels, header[1:])
+	for i, name := range b.levels {
+		if name == "" || slices.Contains(b.levels[:i], name) {
+			return nil, fmt.Errorf("line %d: level %.80q is there twice or has no name", r.Line(), name)
+		}
+	}
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, taxonRow{slices.Clone(row), fmt.Sprintf("line %d", r.Line())})
+	}
 }
 
 // Levels are those of the source and of the table.
@@ -116,7 +147,7 @@ func (b *below) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 
 func (b *below) names(item shards.Item) ([]string, error) {
 	class := item.Names[b.joins]
-	above, ok := b.above[class]
+	above, ok := b.above[spelling.Form(class)]
 	switch {
 	case class == "":
 		above = make([]string, len(b.levels)-len(item.Names))

@@ -22,6 +22,7 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var noClass []string
 	read := func(text string) (names []string, src shards.Source, err error) {
 		t.Helper()
 		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
@@ -32,7 +33,7 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { folders.Close() })
-		if src, err = Below(t.Context(), folders, table); err != nil {
+		if src, err = Below(t.Context(), folders, table, noClass); err != nil {
 			return nil, nil, err
 		}
 		for item, err := range src.Items(t.Context()) {
@@ -58,7 +59,9 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 		"brand,origin\nFiat,Italy\n":                                  "the columns are brand, origin; want make",
 		"make\nFiat\n":                                                "the columns are make; want make",
 		"make,model\nFiat,Italy\n":                                    `level "model" is there twice`,
-		"make,origin\nFiat,\n":                                        `line 2: "Fiat,": want a class in every column`,
+		"make,origin\nFiat,\n":                                        `line 2: "Fiat,": want a class in every column, and origin is ""`,
+		"make,origin\nFiat,Italy\nAudi,nan\n":                         `line 3: "Audi,nan": want a class in every column, and origin is "nan"`,
+		"make,origin\nFiat,IT\nAudi,NA\n":                             `origin: "NA" means no class in most tables, but the classes are codes`,
 		"make,origin\nFiat,Italy\nFiat,Spain\nAudi,Germany\n":         `"Fiat" has two parents: "Italy" (line 2) and "Spain" (line 3)`,
 		"make,origin,continent\nFiat,Italy,Europe\nAudi,Italy,Asia\n": `"Italy" has two parents: "Europe" (line 2) and "Asia" (line 3)`,
 		"make,origin\n":                                               "has no rows",
@@ -66,5 +69,38 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 	} {
 		_, _, err := read(text)
 		wantError(t, err, want)
+	}
+	noClass = []string{"-1"} // NA is a class
+	want = []string{"A4 < Audi < NA", "TT < Audi < NA", "500 < Fiat < IT"}
+	if got, _, err := read("make,origin\nFiat,IT\nAudi,NA\n"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %q, want %q", err, got, want)
+	}
+}
+
+// macOS writes é as e with an accent behind it, and a spreadsheet as one character.
+func TestTaxonomyKnowsBothFormsOfALetter(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "t.csv")
+	if err := os.MkdirAll(filepath.Join(dir, "images", "Citroe\u0308n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"images/Citroe\u0308n/1.jpg": "x",
+		"t.csv": "make,origin\nCitro\u00ebn,France\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, err := Folder{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "images"), Levels: []string{"make"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if src, err = Below(t.Context(), src, table, nil); err != nil {
+		t.Fatal(err)
+	}
+	for item, err := range src.Items(t.Context()) {
+		if err != nil || len(item.Names) != 2 || item.Names[1] != "France" {
+			t.Errorf("%q, %v, want France", item.Names, err)
+		}
 	}
 }

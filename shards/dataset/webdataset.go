@@ -9,11 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"hgld/internal/spelling"
+	"hgld/labels"
 	"hgld/shards"
 )
 
@@ -23,8 +25,8 @@ import (
 // the .json, that have the classes, finest first; by default it is cls, class or label, whichever there is.
 // A class is a text or a number. An empty one and null are no class.
 //
-// The name of a file gives the split (train-000000.tar), Settings.SplitFolders gives that of others. An
-// image is called FILE/NAME.
+// The name of a file gives the split (train-000000.tar), Settings.SplitFolders gives that of others, and a
+// member or field split that of samples. An image is called FILE/NAME.
 //
 // Of samples that hgld wrote, the id, the path, the hash and the attributes of the image are taken from the
 // field row of the .json, and the levels of a folder from shards.WebDatasetFile.
@@ -35,9 +37,9 @@ type WebDataset struct{}
 // Open reads the names of all members and the classes, and no image. It returns an *OrderError if the
 // levels appear to be coarsest first.
 func (WebDataset) Open(ctx context.Context, s Settings) (shards.Source, error) {
-	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
-		return nil, errors.New("dataset: webdataset takes images and classes from its input; leave out images, labels " +
-			"and columns")
+	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Split: s.Columns.Split}) {
+		return nil, errors.New("dataset: webdataset takes images and classes from its input; leave out images, labels and " +
+			"all columns except columns.split")
 	}
 	src := &webSource{levels: s.Levels}
 	if err := src.open(ctx, s); err != nil {
@@ -66,6 +68,14 @@ type webSample struct {
 	image string   // a member
 	names []string // finest first; none without any
 	row   *webRow  // nil: hgld did not write the sample
+	split labels.Split
+}
+
+// key is the name that the members of the sample share.
+func (s webSample) key() string {
+	dir, base := path.Split(s.image)
+	key, _, _ := strings.Cut(base, ".")
+	return dir + key
 }
 
 // webRow is what hgld wrote of an image.
@@ -99,7 +109,7 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 		if err := f.store.stampByHash(); err != nil {
 			return err
 		}
-		if err := src.read(ctx, f, s.Extensions); err != nil {
+		if err := src.read(ctx, f, s); err != nil {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
@@ -156,8 +166,8 @@ func (src *webSource) openConverted(input string) error {
 	return err
 }
 
-// read finds the samples of a file and their classes.
-func (src *webSource) read(ctx context.Context, f *webFile, also []string) error {
+// read finds the samples of a file, their classes and their splits.
+func (src *webSource) read(ctx context.Context, f *webFile, settings Settings) error {
 	members, err := f.store.list(ctx)
 	if err != nil {
 		return err
@@ -175,13 +185,15 @@ func (src *webSource) read(ctx context.Context, f *webFile, also []string) error
 		}
 		samples[key][strings.ToLower(ext)] = m.path
 	}
+	splits := newRowSplits(&f.inputFile, cmp.Or(settings.Columns.Split, usualSplit), settings,
+		func(r int) string { return "sample " + f.samples[r].key() })
 	for _, key := range keys {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s := webSample{}
+		s := webSample{split: f.split}
 		for ext, member := range samples[key] {
-			if strings.Contains(ext, ".") || !isImage("x."+ext) && !slices.Contains(also, "."+ext) {
+			if strings.Contains(ext, ".") || !isImage("x."+ext) && !slices.Contains(settings.Extensions, "."+ext) {
 				continue // such as a mask, 000123.seg.png
 			}
 			if s.image != "" {
@@ -192,15 +204,53 @@ func (src *webSource) read(ctx context.Context, f *webFile, also []string) error
 		if s.image == "" {
 			continue
 		}
-		if s.names, s.row, err = src.classes(f, samples[key]); err != nil {
+		fields, err := f.fields(samples[key])
+		if err == nil {
+			s.names, err = src.classes(f, samples[key], fields)
+		}
+		cell := ""
+		if err == nil && !src.own && readsSplits(settings) {
+			cell, err = f.splitText(samples[key], fields, splits.column)
+		}
+		if err != nil {
 			return fmt.Errorf("sample %s: %w", key, err)
 		}
+		s.row = writtenRow(fields)
 		f.samples = append(f.samples, s)
+		splits.add(cell)
 	}
 	if len(f.samples) == 0 {
 		return errors.New("no sample has an image (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
 	}
-	return nil
+	return src.takeSplits(f, splits)
+}
+
+// takeSplits takes the splits that the samples of a file name.
+func (src *webSource) takeSplits(f *webFile, splits *rowSplits) error {
+	list, note, err := splits.take()
+	if note != "" {
+		src.notes = append(src.notes, note)
+	}
+	for i, split := range list {
+		f.samples[i].split = split
+	}
+	return err
+}
+
+// splitText returns what a sample says of its split, in a member or a field of the .json; "" if it says nothing.
+func (f *webFile) splitText(members map[string]string, fields map[string]any, name string) (string, error) {
+	if member := members[strings.ToLower(name)]; member != "" {
+		return f.text(member)
+	}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if v := fields[field]; strings.EqualFold(field, name) {
+			if text, err := classText(v); err == nil {
+				return text, nil
+			}
+			return fmt.Sprint(v), nil
+		}
+	}
+	return "", nil
 }
 
 // fields returns the fields of a sample's .json, none if there is none.
@@ -235,13 +285,8 @@ func writtenRow(fields map[string]any) *webRow {
 		Modifications: text("modified")}}
 }
 
-// classes returns the classes of a sample, and its row if hgld wrote it. The first sample decides the levels if nobody
-// named them.
-func (src *webSource) classes(f *webFile, members map[string]string) ([]string, *webRow, error) {
-	fields, err := f.fields(members)
-	if err != nil {
-		return nil, nil, err
-	}
+// classes returns the classes of a sample. The first sample decides the levels if nobody named them.
+func (src *webSource) classes(f *webFile, members map[string]string, fields map[string]any) ([]string, error) {
 	if src.levels == nil {
 		for _, name := range usualLabels {
 			if _, ok := fields[name]; ok || members[name] != "" {
@@ -250,7 +295,7 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 			}
 		}
 		if src.levels == nil {
-			return nil, nil, fmt.Errorf("none of the members and fields %s; name those with the classes by levels, finest first",
+			return nil, fmt.Errorf("none of the members and fields %s; name those with the classes by levels, finest first",
 				strings.Join(usualLabels, ", "))
 		}
 	}
@@ -265,10 +310,10 @@ func (src *webSource) classes(f *webFile, members map[string]string) ([]string, 
 			err = errors.New("there is no such member and no such field of a .json")
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("level %s: %w", level, err)
+			return nil, fmt.Errorf("level %s: %w", level, err)
 		}
 	}
-	return unnamed(names), writtenRow(fields), nil
+	return unnamed(names), nil
 }
 
 // classText is the class that a JSON value names.
@@ -336,7 +381,7 @@ func (src *webSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 				if err == nil {
 					err = ctx.Err()
 				}
-				item := shards.Item{Path: f.name + "/" + s.image, Split: f.split, Names: s.names, Uneven: src.keep,
+				item := shards.Item{Path: f.name + "/" + s.image, Split: s.split, Names: s.names, Uneven: src.keep,
 					Landmark: -1, Size: e.size, Stamp: e.stamp}
 				item.Where, item.ID = item.Path, shards.NewImageID(item.Path)
 				if s.row != nil {
