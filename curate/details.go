@@ -26,11 +26,7 @@ type Detail struct {
 // ChangesBetween lists: names, parents, further parents, notes, flags and reasons. The coarsest level comes first. A
 // class counts as renamed if another name has the same tags below it, at least one.
 func (s *Session) DetailsBetween(from, to int) ([]Detail, error) {
-	past, err := s.stateAt(from)
-	if err != nil {
-		return nil, err
-	}
-	now, err := s.stateAt(to)
+	past, now, err := s.statesAt(from, to)
 	if err != nil {
 		return nil, err
 	}

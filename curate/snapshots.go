@@ -75,11 +75,7 @@ func (s *Session) ChangesSince(version int) ([]TagChange, error) {
 // ChangesBetween lists the tags whose groups or decisions differ between those after edit from and those after edit to,
 // which may be the earlier one; most landmarks first.
 func (s *Session) ChangesBetween(from, to int) ([]TagChange, error) {
-	past, err := s.stateAt(from)
-	if err != nil {
-		return nil, err
-	}
-	now, err := s.stateAt(to)
+	past, now, err := s.statesAt(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +146,14 @@ func (s *state) standing(tag int) string {
 		where += isOpen
 	}
 	return where
+}
+
+// statesAt returns the states after two edits of the log, as stateAt does.
+func (s *Session) statesAt(from, to int) (past, now *state, err error) {
+	if past, err = s.stateAt(from); err == nil {
+		now, err = s.stateAt(to)
+	}
+	return past, now, err
 }
 
 // stateAt returns the state after an edit of the log, which the caller must not change.
