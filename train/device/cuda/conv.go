@@ -227,7 +227,7 @@ func (b *Backend) productGradW(o *conv, dw, dy, x device.Array, acc float32) {
 		m: int64(rows), n: int64(cols), k: int64(inner), batch: 1,
 		lda: int64(rows), ldb: int64(cols), ldc: int64(cols), alpha: 1, beta: acc,
 	}
-	if (inner <= longestSum || b.tuning[libraryAlways] != 0) && b.multiplyByVendor(dw, dy, x, m, p) {
+	if (inner <= longestSum || !b.choosesOurs(x.Type)) && b.multiplyByVendor(dw, dy, x, m, p) {
 		return
 	}
 	tile, splits := b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, 1)

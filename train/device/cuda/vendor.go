@@ -254,11 +254,17 @@ func (b *Backend) convolveByVendor(o *conv, dst, x, w device.Array, e device.Epi
 	return err == nil
 }
 
+// choosesOurs reports whether rules may take our kernels where a library computes too: not in F32, where nobody
+// has measured the libraries, nor if a knob says otherwise.
+func (b *Backend) choosesOurs(t device.DType) bool {
+	return t == device.BF16 && b.tuning[libraryAlways] == 0
+}
+
 // fewChannels reports whether our kernel is faster than cuDNN's, as for images of four channels in
 // BF16: on an H200 it took 1.7 ms in place of 4.5 for a ResNet-50's stem, and 0.3 in place of 1.4 for
 // a DeiT-S's patches.
 func (b *Backend) fewChannels(o *conv, t device.DType) bool {
-	return t == device.BF16 && o.groupC%8 != 0 && b.tuning[libraryAlways] == 0
+	return b.choosesOurs(t) && o.groupC%8 != 0
 }
 
 // convolve queues a convolution or its gradient by x. An error means that nothing was queued.
@@ -314,8 +320,7 @@ func (b *Backend) gradXByVendor(o *conv, dx, dy, w device.Array, e device.GradEp
 // for its sums: where dx has more channels than dy, so that memory limits both. By the model of an H100 it takes 0.49
 // ms in place of 0.89 for 256 channels from 64 at 56², and saves 2 of 31 ms of a ResNet-50's step.
 func (b *Backend) sumsWide(o *conv, t device.DType, e device.GradEpilogue) bool {
-	return t == device.BF16 && !e.Sums.Absent() && o.pointwise() && o.c >= 2*o.k && o.k <= 256 &&
-		b.tuning[libraryAlways] == 0
+	return b.choosesOurs(t) && !e.Sums.Absent() && o.pointwise() && o.c >= 2*o.k && o.k <= 256
 }
 
 // endGradX applies an epilogue to dx in memory.
