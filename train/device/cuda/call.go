@@ -90,6 +90,15 @@ func (c *call) address(a device.Array) Address {
 	return buf.addr + Address(a.Off*a.Type.Size())
 }
 
+// addressOf returns the address of an array of this package, to judge by it how it may be read.
+func addressOf(a device.Array) Address {
+	buf, ok := a.Buf.(*buffer)
+	if !ok {
+		return 1 // address panics with the operation's name
+	}
+	return buf.addr + Address(a.Off*a.Type.Size())
+}
+
 // addr adds an address, for example of scratch memory.
 func (c *call) addr(a Address) *call { return c.word(uint64(a)) }
 

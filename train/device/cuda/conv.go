@@ -188,17 +188,25 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 		return
 	}
 	rows, cols, inner := o.productW()
-	tile, splits := b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
-	reach := blocks(inner, splits*splitUnit) * splitUnit
-	splits = blocks(inner, reach)
+	var t tiling
+	t.tile, t.splits = b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
+	tiles := blocks(rows, t.tile) * blocks(cols, t.tile)
+	if x.Type == device.BF16 && unit(addressOf(dy), int64(rows)) == 8 && unit(addressOf(x), int64(o.groupC)) == 8 {
+		t.wide = b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true})
+		if t.wide.rows > 0 {
+			t.splits, tiles = t.wide.splits, t.wide.grid(rows, cols)
+		}
+	}
+	reach := blocks(inner, t.splits*splitUnit) * splitUnit
+	splits := blocks(inner, reach)
 	n := dw.Len()
 	parts := b.scratch("ConvGradW", 4*splits*n)[0]
-	grid := blocks(rows, tile) * blocks(cols, tile) * int(o.groups) * splits
+	grid := tiles * int(o.groups) * splits
 	if x.Type == device.BF16 {
-		b.tensorConvGradW(parts, dy, x, o, reach, tile, grid)
+		b.tensorConvGradW(parts, dy, x, o, reach, grid, t)
 	} else {
 		c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
-		structure(c, &o).i64(reach).run("conv", convKernels[tile].gradW, grid, 256, 0)
+		structure(c, &o).i64(reach).run("conv", convKernels[t.tile].gradW, grid, 256, 0)
 	}
 	b.op("ConvGradW").ptr(f32(dw)).f32(acc).addr(parts).i64(splits).i64(n).
 		run("conv", "conv_join", blocks(n, 256), 256, 0)
@@ -230,6 +238,5 @@ func (b *Backend) productGradW(o *conv, dw, dy, x device.Array, acc float32) {
 	if (inner <= longestSum || !b.choosesOurs(x.Type)) && b.multiplyByVendor(dw, dy, x, m, p) {
 		return
 	}
-	tile, splits := b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, 1)
-	b.multiply("ConvGradW", dw, dy, x, m, p, tile, splits)
+	b.multiply("ConvGradW", dw, dy, x, m, p, b.tilingOf(convGradWTile, convGradWSplit, dy, x, m, &p))
 }

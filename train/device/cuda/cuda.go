@@ -68,6 +68,9 @@ type Backend struct {
 	cubins   map[string][]byte // machine code for the card, by module; empty: the driver compiles PTX
 	arch     string            // of cubins, such as sm_90
 
+	warpgroups bool   // the card computes by wgmma
+	unfit      string // why it does not, though it should
+
 	arena     scratch
 	inUse     int              // allocated bytes
 	retired   []retired        // freed memory that queued work may still use
@@ -100,7 +103,15 @@ func Open(ordinal int) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w: %w", ErrNoCard, err)
 	}
-	return OpenWith(drv, ordinal)
+	b, err := OpenWith(drv, ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.provideWarpgroups(); err != nil {
+		b.Close() // which would return the same error
+		return nil, fmt.Errorf("cuda: %s: %w; $%s=kernels.mma=1 computes without wgmma", b.card.Name, err, TuneVariable)
+	}
+	return b, nil
 }
 
 // OpenWith is Open with a given driver.
@@ -134,6 +145,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	if b.tuning, err = tuningOf(os.Getenv(TuneVariable)); err != nil {
 		return nil, err
 	}
+	b.warpgroups = card.Major == 9 && card.Minor == 0 && card.SharedPerBlock >= wideShared && b.tuning[kernelsMMA] == 0
 	defer pin()()
 	if b.ctx, err = drv.Retain(ordinal); err != nil {
 		return nil, fmt.Errorf("cuda: %s: %w", card.Name, err)

@@ -134,3 +134,6 @@ func Divide(n, d uint32) uint32 {
 	by := divisorOf(int(d))
 	return uint32(uint64(2*n)*uint64(by.factor)>>32) >> by.shift
 }
+
+// Warpgroups reports whether products use wgmma.
+func (b *Backend) Warpgroups() bool { return b.warpgroups }

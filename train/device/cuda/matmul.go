@@ -37,8 +37,7 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	if b.multiplyByVendor(dst, x, y, m, o) {
 		return
 	}
-	tile, splits := b.tuning.tiles(matmulTile, matmulSplit, rows, cols, inner, batch)
-	b.multiply("MatMul", dst, x, y, m, o, tile, splits)
+	b.multiply("MatMul", dst, x, y, m, o, b.tilingOf(matmulTile, matmulSplit, x, y, m, &o))
 }
 
 // Scores computes q·gᵀ, always with the kernels of this package. It never splits the sum over the
@@ -54,23 +53,42 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 		lda: int64(stride(q)), ldb: int64(stride(g)), ldc: int64(stride(dst)), alpha: 1,
 	}
 	tile, _ := productTiles(rows, cols, leastSplit, 1) // it never splits
-	b.multiply("Scores", dst, q, g, m, o, tile, 1)
+	b.multiply("Scores", dst, q, g, m, o, tiling{tile: tile, splits: 1})
+}
+
+// tiling is how a product is cut.
+type tiling struct {
+	tile   int  // side of a block's part of the result
+	splits int  // ranges of the sum
+	wide   wide // of BF16 arrays by wgmma, instead
+}
+
+// tilingOf returns how a product of matrices is cut.
+func (b *Backend) tilingOf(tileKnob, splitKnob knob, x, y device.Array, m device.Mul, o *matmul) (t tiling) {
+	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
+	t.tile, t.splits = b.tuning.tiles(tileKnob, splitKnob, rows, cols, inner, batch)
+	if x.Type == device.BF16 {
+		if unitA, unitB := o.units(addressOf(x), addressOf(y), m); unitA == 8 && unitB == 8 {
+			t.wide = b.wideOf(tileKnob, wideProduct{rows, cols, inner, batch, splitKnob, m.TransA && !m.TransB})
+		}
+	}
+	return t
 }
 
 // multiply launches the kernel of a product, and the one that joins its splits. It chooses
 // them by the type of the factors.
-func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o matmul, tile, splits int) {
+func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o matmul, t tiling) {
 	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
 	if rows == 0 || cols == 0 || batch == 0 {
 		return
 	}
 	if x.Type == device.BF16 {
-		b.tensorMatMul(op, dst, x, y, m, o, tile, splits)
+		b.tensorMatMul(op, dst, x, y, m, o, t)
 		return
 	}
-	o.splits, o.span = int64(splits), int64(inner)
-	if splits > 1 {
-		o.span = int64(blocks(inner, splits*splitUnit) * splitUnit)
+	o.splits, o.span = int64(t.splits), int64(inner)
+	if t.splits > 1 {
+		o.span = int64(blocks(inner, t.splits*splitUnit) * splitUnit)
 		o.splits = int64(blocks(inner, int(o.span)))
 		o.parts = b.scratch(op, 4*int(o.splits)*batch*rows*cols)[0]
 	}
@@ -78,8 +96,8 @@ func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o ma
 	o.c, o.a, o.b, o.bias = c.address(f32(dst)), c.address(f32(x)), c.address(f32(y)), c.address(f32(m.Bias))
 	o.add = c.address(f32(m.Add))
 	name := [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}[index(m.TransA)][index(m.TransB)]
-	name += map[int]string{64: "_64", 128: "_128"}[tile]
-	structure(c, &o).run("matmul", name, blocks(rows, tile)*blocks(cols, tile)*batch*int(o.splits), 256, 0)
+	name += map[int]string{64: "_64", 128: "_128"}[t.tile]
+	structure(c, &o).run("matmul", name, blocks(rows, t.tile)*blocks(cols, t.tile)*batch*int(o.splits), 256, 0)
 	if o.splits > 1 {
 		structure(b.op(op), &o).run("matmul", "matmul_finish", blocks(batch*rows*cols, 256), 256, 0)
 	}
@@ -135,13 +153,18 @@ func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 	return tile, productSplits(tile, rows, cols, inner, batch)
 }
 
-// productSplits returns the number of splits of k for tiles of a given side: the one with the least
-// time, which is that of the rounds of wantedBlocks blocks, the last one not full, and that of the sums.
+// productSplits returns the number of splits of k for tiles of a given side.
 func productSplits(tile, rows, cols, inner, batch int) int {
-	tiles := max(1, blocks(rows, tile)*blocks(cols, tile)*batch)
+	return bestSplits(blocks(rows, tile)*blocks(cols, tile)*batch, wantedBlocks, min(wantedBlocks, inner/leastSplit), inner)
+}
+
+// bestSplits returns the number of splits, at most most, with the least time, which is that of the rounds of
+// wanted blocks, the last one not full, and that of the sums.
+func bestSplits(tiles, wanted, most, inner int) int {
+	tiles = max(1, tiles)
 	best, least := 1, math.Inf(1)
-	for n := 1; n <= max(1, min(wantedBlocks, inner/leastSplit)); n++ {
-		full := float64(tiles*n) / wantedBlocks
+	for n := 1; n <= max(1, most); n++ {
+		full := float64(tiles*n) / float64(wanted)
 		if cost := math.Ceil(full)/full + float64((n-1)*splitColumns)/float64(max(inner, 1)); cost < least {
 			best, least = n, cost
 		}

@@ -207,8 +207,20 @@ HG_DEVICE void hg_vector(float (&v)[8], const float *from, i64 at, i64 n) {
   for (int q = 0; q < 8; q++) v[q] = from && at + q < n ? from[at + q] : 0.f;
 }
 
-// hg_put writes the tile through shared memory, where it has the place of the stages: a
-// thread then has eight columns side by side, the same of all its rows.
+// hg_put_tile writes a tile that lies in shared memory in rows of T + 8: a thread has eight columns
+// side by side, the same of all its rows.
+template <int T, class E> HG_DEVICE void hg_put_tile(float *room, i64 m0, i64 n0, const hg_result &to, E &end) {
+  int q = threadIdx.x % (T / 8) * 8;
+  i64 n = n0 + q;
+  float shift[8];
+  hg_vector(shift, to.bias, n, to.cols);
+  end.begin(n, to.cols);
+#pragma unroll 1
+  for (int r = threadIdx.x / (T / 8); r < T; r += 256 / (T / 8)) to.put(m0 + r, n, room + r * (T + 8) + q, shift, end);
+  end.template finish<T>(room, m0, n0, to);
+}
+
+// hg_put writes the tile through shared memory, where it has the place of the stages.
 template <int T, class E>
 HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0, i64 n0, const hg_result &to, E &end) {
   static_assert(T * (T + 8) * 4 <= HG_STAGES * sizeof(hg_stage<T>), "the tile fits");
@@ -223,14 +235,7 @@ HG_DEVICE void hg_put(float *room, const float (&sum)[T / 32][T / 32][4], i64 m0
       at[8 * (T + 8)] = sum[i][j][2], at[8 * (T + 8) + 1] = sum[i][j][3];
     }
   __syncthreads();
-  int q = threadIdx.x % (T / 8) * 8;
-  i64 n = n0 + q;
-  float shift[8];
-  hg_vector(shift, to.bias, n, to.cols);
-  end.begin(n, to.cols);
-#pragma unroll 1
-  for (int r = threadIdx.x / (T / 8); r < T; r += 256 / (T / 8)) to.put(m0 + r, n, room + r * (T + 8) + q, shift, end);
-  end.template finish<T>(room, m0, n0, to);
+  hg_put_tile<T>(room, m0, n0, to, end);
 }
 
 // hg_steps adds the products of all steps to sum. UNIT is both operands' unit, or 0.
@@ -255,29 +260,34 @@ HG_DEVICE void hg_steps(float (&sum)[T / 32][T / 32][4], hg_stage<T> *stages, A 
   }
 }
 
-// hg_product computes the tile at (m0, n0) over k in [k0, k1), where both operands end.
-// The launch gives HG_STAGES stages of shared memory.
-template <int T, bool A_ALONG_K, bool B_ALONG_K, class A, class B, class E = hg_no_end>
-HG_DEVICE void hg_product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to, E end = E()) {
-  HG_DYNAMIC(hg_stage<T>, stages);
-  float sum[T / 32][T / 32][4];
+// hg_product computes tiles of T × T. product computes the one at (m0, n0) over k in [k0, k1), where both
+// operands end. The launch gives HG_STAGES stages of shared memory.
+template <int T> struct hg_product {
+  static constexpr int ROWS = T, COLS = T, OF_A = T / 64, OF_B = T / 64; // rows of an operand that a thread copies
+
+  template <bool A_ALONG_K, bool B_ALONG_K, class A, class B, class E = hg_no_end>
+  static HG_METHOD void product(A a, B b, int unit_a, int unit_b, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to,
+                                E end = E()) {
+    HG_DYNAMIC(hg_stage<T>, stages);
+    float sum[T / 32][T / 32][4];
 #pragma unroll
-  for (int i = 0; i < T / 32; i++)
+    for (int i = 0; i < T / 32; i++)
 #pragma unroll
-    for (int j = 0; j < T / 32; j++)
+      for (int j = 0; j < T / 32; j++)
 #pragma unroll
-      for (int q = 0; q < 4; q++) sum[i][j][q] = 0.f;
-  if (A_ALONG_K)
+        for (int q = 0; q < 4; q++) sum[i][j][q] = 0.f;
+    if (A_ALONG_K)
 #pragma unroll
-    for (int i = 0; i < T / 64; i++) a.bind(i, m0 + hg_row() + 64 * i);
-  if (B_ALONG_K)
+      for (int i = 0; i < T / 64; i++) a.bind(i, m0 + hg_row() + 64 * i);
+    if (B_ALONG_K)
 #pragma unroll
-    for (int i = 0; i < T / 64; i++) b.bind(i, n0 + hg_row() + 64 * i);
-  // The choice is made here, since in the loop it takes as long as the products.
-  if (unit_a == 8 && unit_b == 8)
-    hg_steps<T, A_ALONG_K, B_ALONG_K, 8>(sum, stages, a, b, 8, 8, m0, n0, k0, k1);
-  else
-    hg_steps<T, A_ALONG_K, B_ALONG_K, 0>(sum, stages, a, b, unit_a, unit_b, m0, n0, k0, k1);
-  hg_copy_wait<0>();
-  hg_put<T>((float *)stages, sum, m0, n0, to, end);
-}
+      for (int i = 0; i < T / 64; i++) b.bind(i, n0 + hg_row() + 64 * i);
+    // The choice is made here, since in the loop it takes as long as the products.
+    if (unit_a == 8 && unit_b == 8)
+      hg_steps<T, A_ALONG_K, B_ALONG_K, 8>(sum, stages, a, b, 8, 8, m0, n0, k0, k1);
+    else
+      hg_steps<T, A_ALONG_K, B_ALONG_K, 0>(sum, stages, a, b, unit_a, unit_b, m0, n0, k0, k1);
+    hg_copy_wait<0>();
+    hg_put<T>((float *)stages, sum, m0, n0, to, end);
+  }
+};

@@ -12,11 +12,12 @@ import (
 // TuneVariable replaces choices that this package and NVIDIA's libraries make by shape, for
 // experiments on a card: "matmul.split=4 conv.tile=64". Empty leaves all of them.
 //
-//	matmul.tile, conv.tile, convgradx.tile, convgradw.tile   side of the tile of a block: 64 or 128
+//	matmul.tile, conv.tile, convgradx.tile, convgradw.tile   side of the tile of a block: 64, 128, or 256 by wgmma
 //	matmul.split, convgradw.split   parts into which the sum is cut, 1 to 64
 //	cublaslt.plan                   which suitable algorithm of the library is taken, 0 to 7
 //	cudnn.plan                      the same of convolutions, 0 to 31
 //	library.always                  1: a library computes all that it can, where a rule takes our kernel too
+//	kernels.mma                     1: no wgmma, as for a card without it
 //	kernels.ptx                     1: the driver compiles the kernels, as for a card without machine code
 //
 // A tile changes no bytes; splits and plans change the order of sums.
@@ -35,6 +36,7 @@ const (
 	cublasLtPlan
 	cudnnPlan
 	libraryAlways
+	kernelsMMA
 	kernelsPTX
 	knobs // the number of them
 )
@@ -47,19 +49,20 @@ type knobFacts struct {
 
 // knobTable has the facts of each knob.
 var knobTable = [knobs]knobFacts{
-	matmulTile:     {"matmul.tile", "64 or 128", isTile},
-	convTile:       {"conv.tile", "64 or 128", isTile},
-	convGradXTile:  {"convgradx.tile", "64 or 128", isTile},
-	convGradWTile:  {"convgradw.tile", "64 or 128", isTile},
+	matmulTile:     {"matmul.tile", "64, 128 or 256", isTile},
+	convTile:       {"conv.tile", "64, 128 or 256", isTile},
+	convGradXTile:  {"convgradx.tile", "64, 128 or 256", isTile},
+	convGradWTile:  {"convgradw.tile", "64, 128 or 256", isTile},
 	matmulSplit:    {"matmul.split", "1 to 64", isSplit},
 	convGradWSplit: {"convgradw.split", "1 to 64", isSplit},
 	cublasLtPlan:   {"cublaslt.plan", "0 to 7", func(v int) bool { return v >= 0 && v < 8 }},
 	cudnnPlan:      {"cudnn.plan", "0 to 31", func(v int) bool { return v >= 0 && v < 32 }},
 	libraryAlways:  {"library.always", "0 or 1", isSwitch},
+	kernelsMMA:     {"kernels.mma", "0 or 1", isSwitch},
 	kernelsPTX:     {"kernels.ptx", "0 or 1", isSwitch},
 }
 
-func isTile(v int) bool   { return v == 64 || v == 128 }
+func isTile(v int) bool   { return v == 64 || v == 128 || v == wideTile }
 func isSplit(v int) bool  { return v >= 1 && v <= 64 }
 func isSwitch(v int) bool { return v == 0 || v == 1 }
 
@@ -100,7 +103,8 @@ func CheckVariables() error {
 func (t *tuning) tiles(tileKnob, splitKnob knob, rows, cols, inner, batch int) (tile, splits int) {
 	tile, splits = productTiles(rows, cols, inner, batch)
 	if v := t[tileKnob]; v != 0 {
-		tile, splits = v, productSplits(v, rows, cols, inner, batch)
+		tile = min(v, 128) // where wgmma cannot compute it
+		splits = productSplits(tile, rows, cols, inner, batch)
 	}
 	if v := t[splitKnob]; v != 0 {
 		splits = min(v, blocks(inner, splitUnit))
@@ -111,7 +115,7 @@ func (t *tuning) tiles(tileKnob, splitKnob knob, rows, cols, inner, batch int) (
 // tile is tiles of an operation that does not split its sums.
 func (t *tuning) tile(of knob, rows, cols, batch int) int {
 	if v := t[of]; v != 0 {
-		return v
+		return min(v, 128)
 	}
 	tile, _ := productTiles(rows, cols, leastSplit, batch)
 	return tile

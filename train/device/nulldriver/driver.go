@@ -52,7 +52,7 @@ func (d *Driver) Devices() (int, error) { return 1, nil }
 func (d *Driver) Device(int) (cuda.Card, error) {
 	return cuda.Card{
 		Name: d.card.Name, Major: d.card.Major, Minor: d.card.Minor, Memory: d.card.Memory,
-		Multiprocessors: d.card.Multiprocessors, SharedPerBlock: 99 << 10,
+		Multiprocessors: d.card.Multiprocessors, SharedPerBlock: d.card.sharedPerBlock(),
 	}, nil
 }
 

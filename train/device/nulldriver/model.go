@@ -56,6 +56,15 @@ var L4 = Card{
 	Error: 0.5, Link: "pcie4",
 }
 
+// sharedPerBlock returns the bytes of shared memory that a block may have. 99 KiB are the least of the cards
+// from compute capability 8.0 on.
+func (c Card) sharedPerBlock() int {
+	if c.Major == 9 {
+		return 227 << 10
+	}
+	return 99 << 10
+}
+
 // Cards are the cards of the model by short names.
 var Cards = map[string]Card{"h200": H200, "h100": H100, "a100": A100, "4090": RTX4090, "l4": L4}
 

@@ -54,6 +54,7 @@ func translators() map[string]translator {
 		"setp": {3, compare}, "selp": {4, choose}, "ld": {2, load}, "st": {2, store}, "atom": {3, atomic},
 		"bra": {1, branch}, "ret": {0, leave}, "bar": {1, barrier}, "shfl": {5, shuffle},
 		"vote": {3, vote}, "mma": {4, matrix}, "ldmatrix": {2, loadMatrix}, "cp": {0, copyAsync},
+		"wgmma": {0, warpgroup}, "fence": {0, fence},
 	}
 }
 

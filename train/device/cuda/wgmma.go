@@ -1,0 +1,138 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"hgld/internal/half"
+	"hgld/train/device"
+)
+
+// This file chooses the kernels of matmulwgmma.cu and convwgmma.cu for products of BF16 arrays. They use
+// wgmma, which only compute capability 9.0 has. Their blocks compute 256 × 128 or 128 × 256 elements, one
+// block on a multiprocessor. Elements, their sums and statistics have the order of tiles of 128.
+
+const (
+	// wideTile is the value of a knob for these kernels.
+	wideTile = 256
+
+	// wideBlocks is the number of blocks that keep a card of 132 multiprocessors busy.
+	wideBlocks = 132
+
+	// wideColumns is the shortest sum over which they are faster: a block writes its tile while no other
+	// block of its multiprocessor multiplies.
+	wideColumns = 256
+
+	// wideShared is the shared memory of a block: four steps of 64 columns of both operands, and what aligns
+	// them to 1024 bytes.
+	wideShared = 4*64*(256+128)*2 + 1008
+)
+
+// wide is how these kernels cut a product. Without rows they do not compute it.
+type wide struct {
+	rows, cols int // of a block
+	splits     int // ranges of the sum
+}
+
+// wideProduct is a product as wideOf judges it.
+type wideProduct struct {
+	rows, cols, inner, batch int
+	splitKnob                knob // of the ranges of the sum; 0: it is not cut
+	turned                   bool // both operands are contiguous across k: there are kernels of 128 × 256
+}
+
+// wideOf returns how wgmma computes a product whose operands are copied in pieces of eight elements. of is the
+// knob of its tiles.
+func (b *Backend) wideOf(of knob, p wideProduct) wide {
+	if b.unfit != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tell(b.unfit)
+	}
+	asked := b.tuning[of] == wideTile
+	if !b.warpgroups || p.inner == 0 || b.tuning[of] != 0 && !asked {
+		return wide{}
+	}
+	w, most := wide{rows: 256, cols: 128, splits: 1}, 1
+	if p.rows <= 128 && p.turned {
+		w.rows, w.cols = 128, 256
+	}
+	tiles := w.grid(p.rows, p.cols) * p.batch
+	if p.splitKnob != 0 {
+		most = max(1, p.inner/wideColumns)
+		w.splits = bestSplits(tiles, wideBlocks, most, p.inner)
+		if v := b.tuning[p.splitKnob]; v != 0 {
+			w.splits = min(v, blocks(p.inner, splitUnit))
+		}
+	}
+	if !asked && (p.rows < w.rows || p.cols < w.cols || p.inner < wideColumns || tiles*most < wideBlocks) {
+		return wide{}
+	}
+	return w
+}
+
+// grid returns the number of tiles of a matrix.
+func (w wide) grid(rows, cols int) int { return blocks(rows, w.rows) * blocks(cols, w.cols) }
+
+// kernel returns the name of a kernel of these tiles, and its module.
+func (w wide) kernel(module, name string) (string, string) {
+	return module + "wgmma", fmt.Sprintf("%s_%dx%d_bf16", name, w.rows, w.cols)
+}
+
+// provideWarpgroups decides whether the card computes by wgmma, and proves it with a product of small
+// integers. A card that computes it wrongly is used without wgmma.
+func (b *Backend) provideWarpgroups() error {
+	if !b.warpgroups {
+		return nil
+	}
+	const rows, cols, inner = 256, 128, 192
+	number := func(i, k int) int { return (i*7+k*3+i*k)%5 - 2 }
+	fill := func(of, along int, across bool) device.Array {
+		a := device.New(b, device.BF16, of, along)
+		if across {
+			a = device.New(b, device.BF16, along, of)
+		}
+		data := make([]byte, 0, 2*of*along)
+		for y := range a.Dims[0] {
+			for x := range a.Dims[1] {
+				i, k := y, x
+				if across {
+					i, k = x, y
+				}
+				data = binary.NativeEndian.AppendUint16(data, half.ToBF16(float32(number(i, k))))
+			}
+		}
+		b.Upload(a, data)
+		return a
+	}
+	c := device.New(b, device.F32, rows, cols)
+	got := make([]byte, 4*rows*cols)
+	for trans := range 4 {
+		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 1}
+		x, y := fill(rows, inner, m.TransA), fill(cols, inner, !m.TransB)
+		o := matmul{
+			m: rows, n: cols, k: inner, batch: 1, lda: int64(stride(x)), ldb: int64(stride(y)), ldc: cols, alpha: 1,
+		}
+		m.Add = c
+		b.tensorMatMul("MatMul", c, x, y, m, o, tiling{tile: 128, splits: 1, wide: wide{256, 128, 1}})
+		if err := b.Wait(b.Download(got, c)); err != nil {
+			return err
+		}
+		for at := 0; at < rows*cols && b.warpgroups; at += 61 { // every row, every column
+			i, j, want := at/cols, at%cols, 0
+			for k := range inner {
+				want += number(i, k) * number(j, k)
+			}
+			if v := math.Float32frombits(binary.NativeEndian.Uint32(got[4*at:])); v != float32(want) {
+				b.warpgroups = false
+				b.unfit = fmt.Sprintf("the card does not compute by wgmma: a product has %v where it should have %d; "+
+					"mma.sync computes instead", v, want)
+			}
+		}
+		b.Free(x.Buf)
+		b.Free(y.Buf)
+	}
+	b.Free(c.Buf)
+	return nil
+}
