@@ -55,7 +55,7 @@ func TestLaunchesOfAStep(t *testing.T) {
 				setting = "bfloat16"
 			}
 			t.Setenv(cuda.VendorVariable, setting)
-			s := n.countLaunches(t)
+			s, other := n.countLaunches(t, nulldriver.H100), n.countLaunches(t, nulldriver.RTX4090)
 			for _, c := range s.calls {
 				for _, l := range c.launches {
 					if err := judgeLaunch(l, c.Bytes, nulldriver.H100.Multiprocessors); err != "" {
@@ -64,7 +64,7 @@ func TestLaunchesOfAStep(t *testing.T) {
 				}
 			}
 			path := filepath.Join("testdata", "launches", name+".txt")
-			text := s.table(n)
+			text := s.table(n, other.seconds(nulldriver.RTX4090))
 			if *updateLaunches {
 				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 					t.Fatal(err)
@@ -102,8 +102,8 @@ type launchedStep struct {
 }
 
 // countLaunches takes one step in which no group is frozen.
-func (n peerNet) countLaunches(t *testing.T) *launchedStep {
-	d := nulldriver.New(nulldriver.H100)
+func (n peerNet) countLaunches(t *testing.T, card nulldriver.Card) *launchedStep {
+	d := nulldriver.New(card)
 	b, err := cuda.OpenWith(d, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +124,8 @@ func (n peerNet) countLaunches(t *testing.T) *launchedStep {
 }
 
 // judgeLaunch returns what is wrong with a launch of an operation that moves so many bytes, or "". A
-// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor. One that
-// could have as many has fewer only where a split more would begin another round.
+// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor; by wgmma, one.
+// One that could have as many has fewer only where a split more would begin another round.
 func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string {
 	p := l.Product
 	if p.Tile == 0 {
@@ -143,18 +143,22 @@ func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string
 		leastSplit = 256 // the columns of a split, at least
 		rounded    = 2   // blocks that are missing since ranges are multiples of 64 columns
 	)
-	most := func(tile int) int {
+	most := func(down, across int) int {
 		splits := 1
 		if p.Splittable() {
 			splits = max(1, p.Inner/leastSplit)
 		}
-		return (p.Rows + tile - 1) / tile * ((p.Cols + tile - 1) / tile) * p.Batch * splits
+		return (p.Rows + down - 1) / down * ((p.Cols + across - 1) / across) * p.Batch * splits
 	}
-	switch {
-	case p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && most(128) >= 2*multiprocessors:
-		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, most(128))
-	case l.Blocks+max(l.Blocks/p.Splits, rounded) < 2*multiprocessors && most(p.Tile) >= 2*multiprocessors:
-		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, most(p.Tile))
+	wanted := 2 * multiprocessors
+	if p.Tile == 256 {
+		wanted = multiprocessors
+	}
+	if could := most(128, 128); p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && could >= wanted {
+		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, could)
+	}
+	if could := most(p.Sides()); l.Blocks+max(l.Blocks/p.Splits, rounded) < wanted && could >= wanted {
+		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, could)
 	}
 	return ""
 }
@@ -166,9 +170,18 @@ type launchedRow struct {
 	ms, mb, gflo float64
 }
 
-// table formats a step: operations with equal kernels and sizes in one row, the longest first.
-func (s *launchedStep) table(n peerNet) string {
-	rows, all, launches, other := map[string]*launchedRow{}, launchedRow{}, 0, 0.0
+// seconds predicts the time of a step on a card.
+func (s *launchedStep) seconds(card nulldriver.Card) (all float64) {
+	for _, c := range s.calls {
+		all += card.Seconds(c.Call, c.launches)
+	}
+	return all
+}
+
+// table formats a step: operations with equal kernels and sizes in one row, the longest first. other is the time
+// of a step on an RTX 4090.
+func (s *launchedStep) table(n peerNet, other float64) string {
+	rows, all, launches := map[string]*launchedRow{}, launchedRow{}, 0
 	for _, c := range s.calls {
 		what := c.describe()
 		r := rows[what]
@@ -183,7 +196,6 @@ func (s *launchedStep) table(n peerNet) string {
 			to.gflo += c.FLOPs / 1e9
 		}
 		launches += len(c.launches)
-		other += nulldriver.RTX4090.Seconds(c.Call, c.launches)
 	}
 	norm := ""
 	if n.Norm != "" {

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"slices"
 	"regexp"
 	"testing"
 
@@ -126,8 +127,20 @@ func (b *Backend) ConvolutionPlans() string {
 // ForgetTold makes Say hear every reason once more.
 func (b *Backend) ForgetTold() { clear(b.vendor.told) }
 
-// ProductTiles is the rule for the tiles of a product.
-var ProductTiles = productTiles
+// ProductTiles is the rule for the tiles of a product of BF16 arrays whose tiles a knob sets. splits says that the
+// sum may be cut, whole that eight elements of both operands lie side by side.
+func (b *Backend) ProductTiles(name string, rows, cols, inner int, splits, whole bool) (tile, parts int) {
+	of := knob(slices.IndexFunc(knobTable[:], func(k knobFacts) bool { return k.name == name+".tile" }))
+	tile, parts = productTiles(rows, cols, inner, 1)
+	p := wideProduct{rows: rows, cols: cols, inner: inner, batch: 1, turned: of == convGradWTile || rows < inner}
+	if splits {
+		p.splitKnob = convGradWSplit
+	}
+	if w := b.wideOf(of, p); whole && w.rows > 0 {
+		tile, parts = wideTile, w.splits
+	}
+	return tile, parts
+}
 
 // Divide is n/d as the kernels of convolutions compute it.
 func Divide(n, d uint32) uint32 {

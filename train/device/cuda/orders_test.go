@@ -44,13 +44,17 @@ func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 // A card runs the PTX, while the emulator usually compiles the source. Kernels translated from the
 // committed PTX conform too, all their accesses are aligned, and neither threads nor blocks race.
 func TestConformanceOfTheCommittedPTX(t *testing.T) {
-	const tabled = "TestTabledActivationsGiveTheBytesOfComputedOnes" // of arrays larger than those of the suite
-	tests := "^(TestConformance|" + tabled + ")$"
+	const (
+		tabled = "TestTabledActivationsGiveTheBytesOfComputedOnes" // of arrays larger than those of the suite
+		wgmma  = "Test(Products|Convolutions)ByWgmmaEqualThoseByMma"
+	)
+	tests := "^(TestConformance|" + tabled + "|" + wgmma + ")$"
 	if !effort.Exhaustive() {
 		tests += "/^(F32|BF16|Rank)$" // the others are about the host's side
 	}
 	conformsWith(t, emu.BuildPTX(t), tests, []string{
 		"TestConformance/F32/Conv", "TestConformance/BF16/Conv", "TestConformance/Rank/RankLoss", tabled,
+		"TestProductsByWgmmaEqualThoseByMma", "TestConvolutionsByWgmmaEqualThoseByMma",
 	})
 }
 

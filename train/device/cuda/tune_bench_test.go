@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hgld/train/device"
-	"hgld/train/device/cuda"
 )
 
 const (
@@ -93,6 +92,7 @@ type job struct {
 	rows, cols, inner int    // of the product
 	knob              string // matmul
 	splits            bool   // the sum may be cut
+	whole             bool   // eight elements of each operand lie side by side
 	library           string // the knob of its plans: cublaslt; empty: none computes it
 	run               func()
 }
@@ -107,14 +107,18 @@ func (w *walk) add(j job) {
 		return choice{knobs, 1e3 * w.seconds(j.run)}
 	}
 	w.b.UseLibraries(false)
-	tile, splits := cuda.ProductTiles(j.rows, j.cols, j.inner, 1)
+	tile, splits := w.b.ProductTiles(j.knob, j.rows, j.cols, j.inner, j.splits, j.whole)
 	f := found{Name: j.name, Rule: timed("")}
 	f.Rule.Knobs = fmt.Sprintf("%s.tile=%d", j.knob, tile)
 	if j.splits {
 		f.Rule.Knobs += fmt.Sprintf(" %s.split=%d", j.knob, splits)
 	}
 	f.Best = f.Rule
-	for _, tile := range []int{64, 128} {
+	tiles := []int{64, 128}
+	if w.b.Warpgroups() {
+		tiles = append(tiles, 256)
+	}
+	for _, tile := range tiles {
 		for split := 1; split <= 64 && (split == 1 || j.splits && 64*split <= j.inner); split *= 2 {
 			knobs := fmt.Sprintf("%s.tile=%d", j.knob, tile)
 			if j.splits {
@@ -178,15 +182,15 @@ func (m *measure) convolutionShapes() (all []func(w *walk)) {
 			after := device.Epilogue{Bias: bias, Act: device.ReLU}
 			pixels, taps := n*out*out, s.window*s.window
 			name := fmt.Sprintf(" %d×%d/%d, %d→%d at %d²", s.window, s.window, s.stride, s.from, s.to, s.side)
-			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, "cudnn",
+			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, s.from%8 == 0, "cudnn",
 				func() { m.b.Conv(y, x, f, shape, after) }})
-			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false, "cudnn",
+			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false, s.from%8 == 0, "cudnn",
 				func() { m.b.ConvGradX(x, y, f, shape, device.GradEpilogue{}) }})
 			product := ""
 			if taps == 1 && s.stride == 1 {
 				product = "cublaslt"
 			}
-			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true, product,
+			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true, s.from%8 == 0, product,
 				func() { m.b.ConvGradW(df, y, x, shape, 0) }})
 			m.free(x, f, y, bias, df)
 		})
@@ -207,11 +211,11 @@ func (m *measure) productShapes() (all []func(w *walk)) {
 			x, f, y, df := m.array(rows, in), m.array(out, in), m.array(rows, out), m.f32(out, in)
 			bias := m.f32(out)
 			name := fmt.Sprintf("MatMul, %d rows, %d→%d", rows, in, out)
-			w.add(job{name, rows, out, in, "matmul", true, "cublaslt",
+			w.add(job{name, rows, out, in, "matmul", true, true, "cublaslt",
 				func() { m.b.MatMul(y, x, f, device.Mul{TransB: true, Alpha: 1, Bias: bias}) }})
-			w.add(job{name + ", by x", rows, in, out, "matmul", true, "cublaslt",
+			w.add(job{name + ", by x", rows, in, out, "matmul", true, true, "cublaslt",
 				func() { m.b.MatMul(x, y, f, device.Mul{Alpha: 1}) }})
-			w.add(job{name + ", by w", out, in, rows, "matmul", true, "cublaslt",
+			w.add(job{name + ", by w", out, in, rows, "matmul", true, true, "cublaslt",
 				func() { m.b.MatMul(df, y, x, device.Mul{TransA: true, Alpha: 1}) }})
 			m.free(x, f, y, df, bias)
 		})

@@ -24,12 +24,12 @@ func TestKnobsAreCheckedByName(t *testing.T) {
 	b := emulated(t)
 	for text, want := range map[string]string{
 		"matmul.tiles=64":   `$HGLD_CUDA_TUNE has "matmul.tiles"; want matmul.tile, conv.tile, `,
-		"conv.tile=96":      `conv.tile is "96"; want 64 or 128`,
+		"conv.tile=96":      `conv.tile is "96"; want 64, 128 or 256`,
 		"matmul.split":      `matmul.split is ""; want 1 to 64`,
 		"matmul.split=65":   `matmul.split is "65"; want 1 to 64`,
 		"cublaslt.plan=8":   `cublaslt.plan is "8"; want 0 to 7`,
 		"cudnn.plan=-1":     `cudnn.plan is "-1"; want 0 to 31`,
-		"conv.tile=64,128 ": `conv.tile is "64,128"; want 64 or 128`,
+		"conv.tile=64,128 ": `conv.tile is "64,128"; want 64, 128 or 256`,
 	} {
 		if err := b.Tune(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)

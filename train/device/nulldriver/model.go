@@ -19,6 +19,7 @@ type Card struct {
 	Doubles         float64 // operations in float64 a second
 	Conversions     float64 // to float64 or from it, a second
 	ProductCycles   float64 // of one mma.sync.m16n8k16 of a quarter of a multiprocessor
+	Cache           float64 // bytes a cycle that a multiprocessor reads from the L2 cache, when all do: assumed
 	Library         float64 // floating-point operations a second of NVIDIA's libraries in bfloat16
 	Error           float64 // share of a step's time by which the model may be off
 	Link            string  // that usually joins such cards: a key of Links
@@ -27,32 +28,32 @@ type Card struct {
 // H200 is the card that the rates below were measured on. Its mma.sync has 62 % of the rate of wgmma.
 var H200 = Card{
 	Name: "NVIDIA H200", Major: 9, Multiprocessors: 132, Memory: 141 << 30, Clock: 1.755e9, Bytes: 3.9e12,
-	Doubles: 14.8e12, Conversions: 3.7e12, ProductCycles: 6.5, Library: 600e12, Error: 0.25, Link: "nvlink4",
+	Doubles: 14.8e12, Conversions: 3.7e12, ProductCycles: 6.5, Cache: 29, Library: 600e12, Error: 0.25, Link: "nvlink4",
 }
 
 // H100 is NVIDIA's H100 SXM at the clock of long runs.
 var H100 = Card{
 	Name: "NVIDIA H100", Major: 9, Multiprocessors: 132, Memory: 80 << 30, Clock: 1.7e9, Bytes: 2.8e12, Doubles: 14.4e12,
-	Conversions: 3.6e12, ProductCycles: 6.5, Library: 580e12, Error: 0.3, Link: "nvlink4",
+	Conversions: 3.6e12, ProductCycles: 6.5, Cache: 29, Library: 580e12, Error: 0.3, Link: "nvlink4",
 }
 
 // RTX4090 is a card whose rate in float64 is a 64th of that in float32.
 var RTX4090 = Card{
 	Name: "NVIDIA GeForce RTX 4090", Major: 8, Minor: 9, Multiprocessors: 128, Memory: 24 << 30,
-	Clock: 2.5e9, Bytes: 0.93e12, Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32, Library: 140e12,
+	Clock: 2.5e9, Bytes: 0.93e12, Doubles: 0.64e12, Conversions: 0.64e12, ProductCycles: 32, Cache: 16, Library: 140e12,
 	Error: 0.5, Link: "pcie4",
 }
 
 // A100 is NVIDIA's A100 SXM with 80 GB.
 var A100 = Card{
 	Name: "NVIDIA A100", Major: 8, Multiprocessors: 108, Memory: 80 << 30, Clock: 1.41e9, Bytes: 1.65e12, Doubles: 9.7e12,
-	Conversions: 2.4e12, ProductCycles: 8, Library: 230e12, Error: 0.5, Link: "nvlink3",
+	Conversions: 2.4e12, ProductCycles: 8, Cache: 33, Library: 230e12, Error: 0.5, Link: "nvlink3",
 }
 
 // L4 is NVIDIA's L4, whose 72 W hold its clock below the boost under load.
 var L4 = Card{
 	Name: "NVIDIA L4", Major: 8, Minor: 9, Multiprocessors: 58, Memory: 24 << 30,
-	Clock: 1.5e9, Bytes: 0.25e12, Doubles: 0.35e12, Conversions: 0.17e12, ProductCycles: 16, Library: 60e12,
+	Clock: 1.5e9, Bytes: 0.25e12, Doubles: 0.35e12, Conversions: 0.17e12, ProductCycles: 16, Cache: 20, Library: 60e12,
 	Error: 0.5, Link: "pcie4",
 }
 
@@ -212,12 +213,38 @@ func rateOf(kernel string) kernelRate {
 // joinSeconds is the time of a join: warps of eight read the parts in a row, eight at a time.
 func joinSeconds(l Launch) float64 { return float64(l.Parts) / 64 * 0.8e-6 }
 
+// wideInstructions are the instructions of a warp in a step of 64 columns of the kernels that use wgmma, as in
+// stepInstructions.
+var wideInstructions = map[string]float64{
+	"nt": 236, "nn": 271, "tn": 291, "tt": 278, "conv": 272, "gradx": 352, "gradw": 433,
+}
+
 // product predicts the time of a kernel for tensor cores. The slowest of these decides: its
-// instructions, the tensor cores, shared memory, and memory. bytes are those of the operation.
+// instructions, the tensor cores, shared memory, the cache, and memory. bytes are those of the operation.
 func (c Card) product(bytes float64, p Product) float64 {
+	if p.Splits > 1 { // the sums are written, and read by the join at half the rate
+		bytes += 4 * 3 * float64(p.Splits*p.Batch) * float64(p.Rows) * float64(p.Cols)
+	}
+	down, across := p.Sides()
+	tiles := math.Ceil(float64(p.Rows)/float64(down)) * math.Ceil(float64(p.Cols)/float64(across)) * float64(p.Batch*p.Splits)
+	rounds := tiles / float64(c.Multiprocessors)
+	if rounds < 2 {
+		rounds = math.Ceil(rounds)
+	}
+	return max(rounds*c.tileCycles(p)/c.Clock, bytes/c.Bytes)
+}
+
+// tileCycles returns the cycles that a multiprocessor takes for a block's part of a product.
+func (c Card) tileCycles(p Product) float64 {
+	end, latency := c.epilogue(p)
+	if p.Tile == 256 { // no other block multiplies while one writes its two tiles of 128 × 128
+		issue := wideInstructions[p.Kind] * 2 / productRate[128]
+		tensor := 2 * 256 * 128 * 64 * float64(c.Multiprocessors) * c.Clock / c.Library
+		cache := (256 + 128) * 64 * 2 / c.Cache
+		return max(issue, tensor, cache)*math.Ceil(float64(p.Span)/64) + 2*end + latency
+	}
 	t := float64(p.Tile)
 	steps := math.Ceil(float64(p.Span) / 32)
-	tiles := math.Ceil(float64(p.Rows)/t) * math.Ceil(float64(p.Cols)/t) * float64(p.Batch*p.Splits)
 	instructions := stepInstructions
 	if p.Each < 8 {
 		instructions = smallPieces
@@ -225,20 +252,11 @@ func (c Card) product(bytes float64, p Product) float64 {
 	issue := instructions[p.Kind][p.Tile] * 2 / productRate[p.Tile] // a quarter has two of a block's eight warps
 	tensor := (t / 32) * (t / 32) * 2 * 2 * c.ProductCycles
 	shared := (t/32+t/64)*2*4*8 + 2*t*32*2/128 // fragments read, pieces written
-	step := max(issue, tensor, shared)
-	end, latency := c.epilogue(p)
-	cycles := step*steps + end + latency/2 // two blocks of a multiprocessor overlap
-	rounds := tiles / float64(c.Multiprocessors)
-	if rounds < 2 {
-		rounds = math.Ceil(rounds)
-	}
-	if p.Splits > 1 { // the sums are written, and read by the join at half the rate
-		bytes += 4 * 3 * float64(p.Splits*p.Batch) * float64(p.Rows) * float64(p.Cols)
-	}
-	return max(rounds*cycles/c.Clock, bytes/c.Bytes)
+	cache := 2 * t * 32 * 2 / c.Cache
+	return max(issue, tensor, shared, cache)*steps + end + latency/2 // two blocks of a multiprocessor overlap
 }
 
-// epilogue returns the cycles in which a tile is written, and those that it waits. Eight elements of a
+// epilogue returns the cycles in which a tile of at most 128 × 128 is written, and those that it waits. Eight elements of a
 // lane are two accesses to shared memory of eight cycles each.
 func (c Card) epilogue(p Product) (cycles, latency float64) {
 	words, instructions, waits := 16.0, 70.0, 0.0
@@ -254,7 +272,8 @@ func (c Card) epilogue(p Product) (cycles, latency float64) {
 	if p.Masks || p.Adds || p.Along {
 		waits = 300
 	}
-	t := float64(p.Tile)
+	tile := min(p.Tile, 128)
+	t := float64(tile)
 	chunks := t * t / 8 / 32
-	return max(t*t*4/128+chunks*words, chunks*instructions/4/productRate[p.Tile]), 1400 + waits*max(1, t*t/8/256)/2
+	return max(t*t*4/128+chunks*words, chunks*instructions/4/productRate[tile]), 1400 + waits*max(1, t*t/8/256)/2
 }

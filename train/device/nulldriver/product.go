@@ -9,7 +9,8 @@ import (
 // Product is the matrix product of a kernel for tensor cores: [Rows, Inner] by [Inner, Cols].
 type Product struct {
 	Kind   string // nn, nt, tn or tt of matrices; conv, gradx or gradw
-	Tile   int    // the side of a block's part of the result
+	Tile   int    // the side of a block's part of the result; 256 by wgmma, whose parts are half as wide
+	Low    bool   // by wgmma, a part is 128 × 256 instead of 256 × 128
 	Rows   int    // of the result
 	Cols   int    // of the result
 	Inner  int    // columns that are summed over
@@ -70,22 +71,27 @@ type images struct {
 	mask, x, _, parts                    uint64
 }
 
+// tileSuffixes are the ends of the names of kernels for tensor cores.
+var tileSuffixes = map[string]Product{
+	"_64_bf16": {Tile: 64}, "_128_bf16": {Tile: 128},
+	"_256x128_bf16": {Tile: 256}, "_128x256_bf16": {Tile: 256, Low: true},
+}
+
 // productOf reads the first argument of a kernel for tensor cores.
-func productOf(kernel string, argument unsafe.Pointer) Product {
-	name, is := strings.CutSuffix(kernel, "_bf16")
-	name, small := strings.CutSuffix(name, "_64")
-	name, large := strings.CutSuffix(name, "_128")
-	if !is || !small && !large {
-		return Product{}
+func productOf(kernel string, argument unsafe.Pointer) (p Product) {
+	name := kernel
+	for suffix, of := range tileSuffixes {
+		if before, is := strings.CutSuffix(kernel, suffix); is {
+			name, p = before, of
+		}
 	}
-	tile := 64
-	if large {
-		tile = 128
+	if p.Tile == 0 {
+		return p
 	}
 	if kind, is := strings.CutPrefix(name, "matmul_"); is {
 		m := (*matrices)(argument)
 		return Product{
-			Kind: kind, Tile: tile, Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
+			Kind: kind, Tile: p.Tile, Low: p.Low, Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
 			Splits: int(m.splits), Span: int(m.span), Each: int(min(m.unitA, m.unitB)), Adds: m.to.residual != 0,
 			Curved: m.to.act > 1 && m.splits == 1,
 		}
@@ -93,7 +99,10 @@ func productOf(kernel string, argument unsafe.Pointer) Product {
 	if name != "conv" && name != "conv_gradx" && name != "conv_gradw" {
 		return Product{}
 	}
-	return (*images)(argument).product(strings.TrimPrefix(name, "conv_"), tile)
+	tile, low := p.Tile, p.Low
+	p = (*images)(argument).product(strings.TrimPrefix(name, "conv_"))
+	p.Tile, p.Low = tile, low
+	return p
 }
 
 // imageText describes a convolution: "56² 64 to 256, 1×1/1".
@@ -102,9 +111,9 @@ func imageText(side, from, to, r, s, stride int) string {
 }
 
 // product describes a convolution, or a gradient of one, as a product.
-func (o *images) product(kind string, tile int) Product {
+func (o *images) product(kind string) Product {
 	p := Product{
-		Kind: kind, Tile: tile, Rows: int(o.to.rows), Cols: int(o.to.cols), Batch: int(o.groups), Splits: 1,
+		Kind: kind, Rows: int(o.to.rows), Cols: int(o.to.cols), Batch: int(o.groups), Splits: 1,
 		Image:  imageText(int(o.h), int(o.c), int(o.k), int(o.r), int(o.s), int(o.strideH)),
 		Stride: int(o.strideH), Each: int(min(o.unitA, o.unitB)), Adds: o.to.residual != 0,
 		Masks: o.mask != 0, Sums: o.parts != 0, Along: o.x != 0,
@@ -123,6 +132,17 @@ func (o *images) product(kind string, tile int) Product {
 	}
 	p.Span = (p.Inner + p.Splits - 1) / p.Splits
 	return p
+}
+
+// Sides returns the rows and columns of a block's part of the result.
+func (p Product) Sides() (rows, cols int) {
+	switch {
+	case p.Tile < 256:
+		return p.Tile, p.Tile
+	case p.Low:
+		return 128, 256
+	}
+	return 256, 128
 }
 
 // Splittable reports whether ranges of Inner may have blocks of their own: not those of a convolution,
