@@ -157,7 +157,7 @@ func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string
 	if could := most(128, 128); p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && could >= wanted {
 		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, could)
 	}
-	if could := most(p.Sides()); l.Blocks+max(l.Blocks/p.Splits, rounded) < wanted && could >= wanted {
+	if could := most(p.Down, p.Across); l.Blocks+max(l.Blocks/p.Splits, rounded) < wanted && could >= wanted {
 		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, could)
 	}
 	return ""

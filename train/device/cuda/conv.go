@@ -192,7 +192,7 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 	t.tile, t.splits = b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
 	tiles := blocks(rows, t.tile) * blocks(cols, t.tile)
 	if x.Type == device.BF16 && unit(addressOf(dy), int64(rows)) == 8 && unit(addressOf(x), int64(o.groupC)) == 8 {
-		t.wide = b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true})
+		t.wide = b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true, true})
 		if t.wide.rows > 0 {
 			t.splits, tiles = t.wide.splits, t.wide.grid(rows, cols)
 		}

@@ -1,8 +1,8 @@
 package cuda
 
 import (
-	"slices"
 	"regexp"
+	"slices"
 	"testing"
 
 	"hgld/train/device"
@@ -132,7 +132,9 @@ func (b *Backend) ForgetTold() { clear(b.vendor.told) }
 func (b *Backend) ProductTiles(name string, rows, cols, inner int, splits, whole bool) (tile, parts int) {
 	of := knob(slices.IndexFunc(knobTable[:], func(k knobFacts) bool { return k.name == name+".tile" }))
 	tile, parts = productTiles(rows, cols, inner, 1)
-	p := wideProduct{rows: rows, cols: cols, inner: inner, batch: 1, turned: of == convGradWTile || rows < inner}
+	p := wideProduct{rows: rows, cols: cols, inner: inner, batch: 1}
+	p.low = of == convGradWTile || of == matmulTile && rows < inner
+	p.narrow = p.low || of != matmulTile
 	if splits {
 		p.splitKnob = convGradWSplit
 	}

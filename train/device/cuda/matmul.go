@@ -69,7 +69,8 @@ func (b *Backend) tilingOf(tileKnob, splitKnob knob, x, y device.Array, m device
 	t.tile, t.splits = b.tuning.tiles(tileKnob, splitKnob, rows, cols, inner, batch)
 	if x.Type == device.BF16 {
 		if unitA, unitB := o.units(addressOf(x), addressOf(y), m); unitA == 8 && unitB == 8 {
-			t.wide = b.wideOf(tileKnob, wideProduct{rows, cols, inner, batch, splitKnob, m.TransA && !m.TransB})
+			turned := m.TransA && !m.TransB
+			t.wide = b.wideOf(tileKnob, wideProduct{rows, cols, inner, batch, splitKnob, turned, turned})
 		}
 	}
 	return t

@@ -129,7 +129,7 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	ta, tb, ranges := index(m.TransA), index(m.TransB), batch*int(p.splits)
 	if w := t.wide; w.rows > 0 {
 		module, kernel := w.kernel("matmul", matMulWide[ta][tb])
-		structure(c, &p).run(module, kernel, w.grid(rows, cols)*ranges, 256, wideShared)
+		structure(c, &p).run(module, kernel, w.grid(rows, cols)*ranges, 256, w.shared())
 	} else {
 		structure(c, &p).run("matmulbf16", matMulKernels[t.tile][ta][tb],
 			blocks(rows, t.tile)*blocks(cols, t.tile)*ranges, 256, tensorShared(t.tile))
@@ -154,7 +154,7 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))
 	p.unitA, p.unitB = unit(p.a, int64(o.c/o.groups)), unit(p.b, int64(inner))
-	b.launchConv(c, &p, convTile, tile, tensorConvKernels[tile].forward, "conv", wideProduct{rows, cols, inner, int(o.groups), 0, false})
+	b.launchConv(c, &p, convTile, tile, tensorConvKernels[tile].forward, "conv", wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
 }
 
 // tensorConvGradX launches ConvGradX for a phase.
@@ -171,15 +171,15 @@ func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o *convPhase, e device
 	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))
 	b.launchConv(c, &p, convGradXTile, o.tile, tensorConvKernels[o.tile].gradX, "conv_gradx",
-		wideProduct{rows, cols, inner, int(o.groups), 0, false})
+		wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
 }
 
-// launchConv launches Conv or ConvGradX. Sums of columns are those of tiles of 128, in either kernel.
+// launchConv launches Conv or ConvGradX. Sums of columns have the order of the tile, in either kernel.
 func (b *Backend) launchConv(c *call, p *tensorConv, of knob, tile int, name, wideName string, q wideProduct) {
-	if tile == 128 && p.unitA == 8 && p.unitB == 8 {
-		if w := b.wideOf(of, q); w.rows > 0 {
+	if p.unitA == 8 && p.unitB == 8 {
+		if w := b.wideOf(of, q); w.rows > 0 && w.side() == tile {
 			module, kernel := w.kernel("conv", wideName)
-			structure(c, p).run(module, kernel, w.grid(q.rows, q.cols)*q.batch, 256, wideShared)
+			structure(c, p).run(module, kernel, w.grid(q.rows, q.cols)*q.batch, 256, w.shared())
 			return
 		}
 	}
@@ -196,7 +196,7 @@ func (b *Backend) tensorConvGradW(parts Address, dy, x device.Array, o conv, spa
 	p.unitA, p.unitB = unit(p.a, int64(rows)), unit(p.b, int64(o.c/o.groups))
 	if t.wide.rows > 0 {
 		module, kernel := t.wide.kernel("conv", "conv_gradw")
-		structure(c, &p).run(module, kernel, grid, 256, wideShared)
+		structure(c, &p).run(module, kernel, grid, 256, t.wide.shared())
 		return
 	}
 	structure(c, &p).run("convbf16", tensorConvKernels[t.tile].gradW, grid, 256, tensorShared(t.tile))

@@ -103,7 +103,10 @@ func CheckVariables() error {
 func (t *tuning) tiles(tileKnob, splitKnob knob, rows, cols, inner, batch int) (tile, splits int) {
 	tile, splits = productTiles(rows, cols, inner, batch)
 	if v := t[tileKnob]; v != 0 {
-		tile = min(v, 128) // where wgmma cannot compute it
+		tile = v
+		if v == wideTile {
+			tile = asideOfWgmma(rows, cols)
+		}
 		splits = productSplits(tile, rows, cols, inner, batch)
 	}
 	if v := t[splitKnob]; v != 0 {
@@ -114,9 +117,20 @@ func (t *tuning) tiles(tileKnob, splitKnob knob, rows, cols, inner, batch int) (
 
 // tile is tiles of an operation that does not split its sums.
 func (t *tuning) tile(of knob, rows, cols, batch int) int {
-	if v := t[of]; v != 0 {
-		return min(v, 128)
+	if v := t[of]; v == wideTile {
+		return asideOfWgmma(rows, cols)
+	} else if v != 0 {
+		return v
 	}
 	tile, _ := productTiles(rows, cols, leastSplit, batch)
 	return tile
+}
+
+// asideOfWgmma returns the tile where wgmma is asked for, which the sums of columns have, and the products that
+// wgmma cannot compute.
+func asideOfWgmma(rows, cols int) int {
+	if min(rows, cols) <= 64 {
+		return 64
+	}
+	return 128
 }

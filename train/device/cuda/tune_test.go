@@ -40,7 +40,7 @@ func TestKnobsAreCheckedByName(t *testing.T) {
 		return
 	}
 	t.Setenv(cuda.TuneVariable, "conv.tile=1")
-	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "want 64 or 128") {
+	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "want 64, 128 or 256") {
 		t.Errorf("opened with a wrong knob: %v", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // This file chooses the kernels of matmulwgmma.cu and convwgmma.cu for products of BF16 arrays. They use
-// wgmma, which only compute capability 9.0 has. Their blocks compute 256 × 128 or 128 × 256 elements, one
-// block on a multiprocessor. Elements, their sums and statistics have the order of tiles of 128.
+// wgmma, which only compute capability 9.0 has. A multiprocessor has one block of them. Elements, their sums
+// and statistics have the order of tiles of 128 or 64.
 
 const (
 	// wideTile is the value of a knob for these kernels.
@@ -23,10 +23,6 @@ const (
 	// wideColumns is the shortest sum over which they are faster: a block writes its tile while no other
 	// block of its multiprocessor multiplies.
 	wideColumns = 256
-
-	// wideShared is the shared memory of a block: four steps of 64 columns of both operands, and what aligns
-	// them to 1024 bytes.
-	wideShared = 4*64*(256+128)*2 + 1008
 )
 
 // wide is how these kernels cut a product. Without rows they do not compute it.
@@ -39,7 +35,7 @@ type wide struct {
 type wideProduct struct {
 	rows, cols, inner, batch int
 	splitKnob                knob // of the ranges of the sum; 0: it is not cut
-	turned                   bool // both operands are contiguous across k: there are kernels of 128 × 256
+	low, narrow              bool // there are kernels of 128 and 64 × 256, and of 256 × 64
 }
 
 // wideOf returns how wgmma computes a product whose operands are copied in pieces of eight elements. of is the
@@ -55,8 +51,13 @@ func (b *Backend) wideOf(of knob, p wideProduct) wide {
 		return wide{}
 	}
 	w, most := wide{rows: 256, cols: 128, splits: 1}, 1
-	if p.rows <= 128 && p.turned {
+	switch {
+	case p.rows <= 64 && p.low:
+		w.rows, w.cols = 64, 256
+	case p.rows <= 128 && p.low:
 		w.rows, w.cols = 128, 256
+	case p.cols <= 64 && p.narrow:
+		w.cols = 64
 	}
 	tiles := w.grid(p.rows, p.cols) * p.batch
 	if p.splitKnob != 0 {
@@ -74,6 +75,21 @@ func (b *Backend) wideOf(of knob, p wideProduct) wide {
 
 // grid returns the number of tiles of a matrix.
 func (w wide) grid(rows, cols int) int { return blocks(rows, w.rows) * blocks(cols, w.cols) }
+
+// side is that of the tiles whose order the sums of columns have.
+func (w wide) side() int {
+	if min(w.rows, w.cols) < 128 {
+		return 64
+	}
+	return 128
+}
+
+// shared is the shared memory of a block: four steps of 64 columns of both operands, and what aligns them to
+// 1024 bytes.
+func (w wide) shared() int { return 4*2*64*(w.rows+w.cols) + 1008 }
+
+// wideShared is the most.
+var wideShared = wide{rows: 256, cols: 128}.shared()
 
 // kernel returns the name of a kernel of these tiles, and its module.
 func (w wide) kernel(module, name string) (string, string) {

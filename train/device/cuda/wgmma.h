@@ -1,16 +1,15 @@
 // wgmma.h: the product of product.h by wgmma, which only compute capability 9.0 has. A block of two
-// warpgroups computes M × N elements, 256 × 128 or 128 × 256, in steps of 64 columns: two steps are on
-// their way from global memory while one is multiplied and another ends. mma.sync reads each fragment
-// from shared memory into registers, for every warp; wgmma reads the tile where it lies. Both operands
-// are copied in pieces of eight elements. The elements of a tile of 128 × 128, their sums and their
-// epilogue have the order of product.h.
+// warpgroups computes M × N elements: 256 × 128 or 128 × 256, and of narrow products 256 × 64 or 64 × 256. It
+// does so in steps of 64 columns: two steps are on their way from global memory while one is multiplied
+// and another ends. mma.sync reads each fragment from shared memory into registers, for every warp;
+// wgmma reads the tile where it lies. Both operands are copied in pieces of eight elements. The elements
+// of a tile of 128 × 128, or 64 × 64, their sums and their epilogue have the order of product.h.
 #pragma once
 #include "product.h"
 
 #define HG_WG_STEP 64
 #define HG_WG_STAGES 4
 #define HG_PANEL (64 * HG_WG_STEP) // elements of 64 rows of a step
-#define HG_ROOM (128 * (128 + 8) + 3 * 256) // floats of a tile of 128 × 128, and of what its end keeps
 
 template <int M, int N> struct hg_wg_stage {
   bf16 a[M * HG_WG_STEP], b[N * HG_WG_STEP];
@@ -58,21 +57,40 @@ template <bool ALONG_K> HG_DEVICE u64 hg_wg_part(const bf16 *tile, int m, int k)
   return hg_tile_of(tile + m / 64 * HG_PANEL + (ALONG_K ? k : k * 64), 2 * HG_PANEL);
 }
 
-// A warpgroup has two parts of 64 × 128. They lie below each other if M is 256, and side by side if N is.
-template <int M> HG_DEVICE int hg_wg_row(int part) { return M == 256 ? hg_warp() / 4 * 128 + part * 64 : hg_warp() / 4 * 64; }
-template <int M> HG_DEVICE int hg_wg_column(int part) { return M == 256 ? 0 : part * 128; }
+// hg_wg_shape is how a block is cut. Each warpgroup has parts of 64 rows, each of which is one wgmma: below each
+// other if M is 256, and else side by side. The results are written in tiles of SIDE × SIDE.
+template <int M, int N> struct hg_wg_shape {
+  static constexpr int COLUMNS = N < 128 ? N : 128;                 // of a part
+  static constexpr int PARTS = M * N / 2 / (64 * COLUMNS);          // of a warpgroup
+  static constexpr int SIDE = M < 128 || N < 128 ? 64 : 128;
+  static constexpr int TILES = M * N / (SIDE * SIDE);
+  static constexpr int ROOM = SIDE * (SIDE + 8) + 3 * 256; // floats of a tile, and of what its end keeps
+
+  static HG_METHOD int row(int part) {
+    if (M == 256) return hg_warp() / 4 * 128 + part * 64;
+    return M == 128 ? hg_warp() / 4 * 64 : 0;
+  }
+  static HG_METHOD int column(int part) {
+    if (M == 256) return 0;
+    return M == 128 ? part * 128 : hg_warp() / 4 * 128;
+  }
+};
+
+// hg_wg_sum is the elements of a thread.
+template <int M, int N> using hg_wg_sum = float[hg_wg_shape<M, N>::PARTS][hg_wg_shape<M, N>::COLUMNS / 2];
 
 // hg_wg_multiply begins to add the products of a step to sum. The first step writes it: if other instructions
 // set it to 0, ptxas would end each wgmma before the next.
 template <int M, int N, bool A_ALONG_K, bool B_ALONG_K>
-HG_DEVICE void hg_wg_multiply(float (&sum)[2][64], const hg_wg_stage<M, N> &s, bool first) {
+HG_DEVICE void hg_wg_multiply(hg_wg_sum<M, N> &sum, const hg_wg_stage<M, N> &s, bool first) {
+  typedef hg_wg_shape<M, N> shape;
   hg_wgmma_fence();
 #pragma unroll
   for (int k = 0; k < HG_WG_STEP; k += 16)
 #pragma unroll
-    for (int part = 0; part < 2; part++)
-      hg_wgmma<A_ALONG_K, B_ALONG_K>(sum[part], hg_wg_part<A_ALONG_K>(s.a, hg_wg_row<M>(part), k),
-                                     hg_wg_part<B_ALONG_K>(s.b, hg_wg_column<M>(part), k), k > 0 || !first);
+    for (int part = 0; part < shape::PARTS; part++)
+      hg_wgmma<A_ALONG_K, B_ALONG_K>(sum[part], hg_wg_part<A_ALONG_K>(s.a, shape::row(part), k),
+                                     hg_wg_part<B_ALONG_K>(s.b, shape::column(part), k), k > 0 || !first);
   hg_wgmma_commit();
 }
 
@@ -87,27 +105,30 @@ HG_DEVICE void hg_wg_fill(hg_wg_stage<M, N> *stages, A &a, B &b, i64 k0, int ste
   hg_copy_commit();
 }
 
-// hg_wg_put writes both tiles of 128 × 128 through shared memory.
-template <int M, class E>
-HG_DEVICE void hg_wg_put(float *room, const float (&sum)[2][64], i64 m0, i64 n0, const hg_result &to, E &end) {
+// hg_wg_put writes the tiles through shared memory.
+template <int M, int N, class E>
+HG_DEVICE void hg_wg_put(float *room, const hg_wg_sum<M, N> &sum, i64 m0, i64 n0, const hg_result &to, E &end) {
+  typedef hg_wg_shape<M, N> shape;
+  constexpr int SIDE = shape::SIDE, ACROSS = N / SIDE, PITCH = SIDE + 8;
   __syncthreads();
 #pragma unroll
-  for (int part = 0; part < 2; part++) {
-    int row = hg_wg_row<M>(part) + hg_warp() % 4 * 16 + hg_lane() / 4, tile = M == 256 ? row / 128 : part;
-    float *at = room + tile * HG_ROOM + row % 128 * (128 + 8) + hg_lane() % 4 * 2;
+  for (int part = 0; part < shape::PARTS; part++) {
+    int row = shape::row(part) + hg_warp() % 4 * 16 + hg_lane() / 4;
 #pragma unroll
-    for (int j = 0; j < 16; j++) {
+    for (int j = 0; j < shape::COLUMNS / 8; j++) {
+      int column = shape::column(part) + 8 * j, tile = row / SIDE * ACROSS + column / SIDE;
+      float *at = room + tile * shape::ROOM + row % SIDE * PITCH + column % SIDE + hg_lane() % 4 * 2;
       const float *v = sum[part] + 4 * j;
-      at[8 * j] = v[0], at[8 * j + 1] = v[1];
-      at[8 * j + 8 * (128 + 8)] = v[2], at[8 * j + 8 * (128 + 8) + 1] = v[3];
+      at[0] = v[0], at[1] = v[1];
+      at[8 * PITCH] = v[2], at[8 * PITCH + 1] = v[3];
     }
   }
   __syncthreads();
 #pragma unroll 1
-  for (int tile = 0; tile < 2; tile++) {
-    i64 m = m0 + (M == 256 ? 128 * tile : 0), n = n0 + (M == 256 ? 0 : 128 * tile);
+  for (int tile = 0; tile < shape::TILES; tile++) {
+    i64 m = m0 + tile / ACROSS * SIDE, n = n0 + tile % ACROSS * SIDE;
     E own = end;
-    if (m < to.rows && n < to.cols) hg_put_tile<128>(room + tile * HG_ROOM, m, n, to, own);
+    if (m < to.rows && n < to.cols) hg_put_tile<SIDE>(room + tile * shape::ROOM, m, n, to, own);
   }
 }
 
@@ -118,10 +139,11 @@ template <int M, int N> struct hg_product_wg {
 
   template <bool A_ALONG_K, bool B_ALONG_K, class A, class B, class E = hg_no_end>
   static HG_METHOD void product(A a, B b, int, int, i64 m0, i64 n0, i64 k0, i64 k1, const hg_result &to, E end = E()) {
-    static_assert(2 * HG_ROOM * sizeof(float) <= HG_WG_STAGES * sizeof(hg_wg_stage<M, N>), "both tiles fit");
+    static_assert(hg_wg_shape<M, N>::TILES * hg_wg_shape<M, N>::ROOM * sizeof(float) <=
+                      HG_WG_STAGES * sizeof(hg_wg_stage<M, N>), "all tiles fit");
     HG_DYNAMIC(u8, memory);
     hg_wg_stage<M, N> *stages = (hg_wg_stage<M, N> *)hg_aligned(memory);
-    float sum[2][64]; // the first step writes it
+    hg_wg_sum<M, N> sum; // the first step writes it
     hg_wg_bind<M, A_ALONG_K>(a, m0);
     hg_wg_bind<N, B_ALONG_K>(b, n0);
     int steps = (int)((k1 - k0 + HG_WG_STEP - 1) / HG_WG_STEP);
@@ -138,6 +160,6 @@ template <int M, int N> struct hg_product_wg {
     }
     hg_copy_wait<0>();
     hg_wgmma_wait<0>();
-    hg_wg_put<M>((float *)stages, sum, m0, n0, to, end);
+    hg_wg_put<M, N>((float *)stages, sum, m0, n0, to, end);
   }
 };

@@ -45,14 +45,14 @@ func hopperOn(t *testing.T, libs string) *cuda.Backend {
 	return b
 }
 
-// bothTiles compares what an operation leaves in arrays with wgmma and with tiles of 128 by mma.sync: the
+// bothTiles compares what an operation leaves in arrays with wgmma and with other tiles by mma.sync: the
 // emulator's bytes are the same, since both add up 16 products at a time. A card rounds as it likes, so there
 // the results agree as sums in another order do.
-func bothTiles(t *testing.T, b *cuda.Backend, what string, do func(), results ...device.Array) {
+func bothTiles(t *testing.T, b *cuda.Backend, what string, other int, do func(), results ...device.Array) {
 	t.Helper()
 	kept := make([][]byte, len(results))
 	floats := make([][]float64, len(results))
-	for _, tile := range []int{256, 128} {
+	for _, tile := range []int{256, other} {
 		tune(t, b, fmt.Sprintf("matmul.tile=%[1]d conv.tile=%[1]d convgradx.tile=%[1]d convgradw.tile=%[1]d "+
 			"matmul.split=3 convgradw.split=3", tile))
 		for _, r := range results {
@@ -77,7 +77,7 @@ func bothTiles(t *testing.T, b *cuda.Backend, what string, do func(), results ..
 					t.Errorf("%s: result %d differs by %g of %g", what, i, diff, norm)
 				}
 			case !bytes.Equal(kept[i], data):
-				t.Errorf("%s: result %d differs from that of tiles of 128", what, i)
+				t.Errorf("%s: result %d differs from that by mma.sync", what, i)
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func TestProductsByWgmmaEqualThoseByMma(t *testing.T) { productsByWgmma(t, hoppe
 
 func productsByWgmma(t *testing.T, b *cuda.Backend) {
 	const batch = 2
-	for _, size := range [][3]int{{264, 136, 200}, {120, 264, 392}, {8, 8, 8}} {
+	for _, size := range [][3]int{{264, 136, 200}, {120, 264, 392}, {264, 64, 136}, {56, 264, 136}, {8, 8, 8}} {
 		rows, cols, inner := size[0], size[1], size[2]
 		for trans := range 4 {
 			m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 0.5, Beta: 1}
@@ -103,7 +103,7 @@ func productsByWgmma(t *testing.T, b *cuda.Backend) {
 				y = drawn(b, 2, batch, cols, inner).short
 			}
 			dst := device.New(b, device.BF16, batch, rows, cols)
-			bothTiles(t, b, fmt.Sprint(size, trans), func() { b.MatMul(dst, x, y, m) }, dst)
+			bothTiles(t, b, fmt.Sprint(size, trans), 128, func() { b.MatMul(dst, x, y, m) }, dst)
 		}
 	}
 }
@@ -111,29 +111,36 @@ func productsByWgmma(t *testing.T, b *cuda.Backend) {
 func TestConvolutionsByWgmmaEqualThoseByMma(t *testing.T) { convolutionsByWgmma(t, hopper(t)) }
 
 func convolutionsByWgmma(t *testing.T, b *cuda.Backend) {
-	const images, side, c, k = 2, 13, 48, 160
+	convolveByWgmma(t, b, 72, 160, 128)
+	convolveByWgmma(t, b, 64, 64, 64)
+}
+
+// convolveByWgmma convolves c channels to k. tile is that of mma.sync.
+func convolveByWgmma(t *testing.T, b *cuda.Backend, c, k, tile int) {
+	t.Helper()
+	const images, side = 2, 13
 	for _, shape := range []device.ConvShape{
 		{PadH: 1, PadW: 1},
 		{PadH: 1, PadW: 1, StrideH: 2, StrideW: 2},
-		{PadH: 1, PadW: 2, DilationW: 2, Groups: 2},
+		{PadH: 1, PadW: 2, DilationW: 2},
 	} {
 		groups := max(shape.Groups, 1)
 		out := (side-1)/max(shape.StrideH, 1) + 1
-		what := fmt.Sprintf("%+v", shape)
+		what := fmt.Sprintf("%d to %d, %+v", c, k, shape)
 		x, w := drawn(b, 1, images, side, side, c).short, drawn(b, 2, k, 3, 3, c/groups).short
 		dy, residual := drawn(b, 3, images, out, out, k).short, drawn(b, 4, images, out, out, k).short
 		y, stats := device.New(b, device.BF16, images, out, out, k), device.New(b, device.F32, 2*k)
-		bothTiles(t, b, "Conv "+what, func() {
+		bothTiles(t, b, "Conv "+what, tile, func() {
 			b.Conv(y, x, w, shape, device.Epilogue{Residual: residual, Act: device.ReLU, Stats: stats})
 		}, y, stats)
 
 		dx, sums := device.New(b, device.BF16, images, side, side, c), device.New(b, device.F32, 2*c)
 		mean := drawn(b, 5, c).full
-		bothTiles(t, b, "ConvGradX "+what, func() {
+		bothTiles(t, b, "ConvGradX "+what, tile, func() {
 			b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx, Mask: x, X: x, Sums: sums, Mean: mean})
 		}, dx, sums)
 
 		dw := device.New(b, device.F32, k, 3, 3, c/groups)
-		bothTiles(t, b, "ConvGradW "+what, func() { b.ConvGradW(dw, dy, x, shape, 1) }, dw)
+		bothTiles(t, b, "ConvGradW "+what, tile, func() { b.ConvGradW(dw, dy, x, shape, 1) }, dw)
 	}
 }

@@ -213,10 +213,13 @@ func rateOf(kernel string) kernelRate {
 // joinSeconds is the time of a join: warps of eight read the parts in a row, eight at a time.
 func joinSeconds(l Launch) float64 { return float64(l.Parts) / 64 * 0.8e-6 }
 
-// wideInstructions are the instructions of a warp in a step of 64 columns of the kernels that use wgmma, as in
-// stepInstructions.
-var wideInstructions = map[string]float64{
-	"nt": 236, "nn": 271, "tn": 291, "tt": 278, "conv": 272, "gradx": 352, "gradw": 433,
+// wideInstructions are the instructions of a warp in a step of 64 columns of the kernels that use wgmma, by the
+// rows and columns of a block, as in stepInstructions.
+var wideInstructions = map[string]map[[2]int]float64{
+	"nt": {{256, 128}: 236}, "nn": {{256, 128}: 271}, "tt": {{256, 128}: 278},
+	"tn":   {{256, 128}: 291, {128, 256}: 283, {256, 64}: 265, {64, 256}: 225},
+	"conv": {{256, 128}: 272, {256, 64}: 258}, "gradx": {{256, 128}: 352, {256, 64}: 297},
+	"gradw": {{256, 128}: 353, {128, 256}: 433, {256, 64}: 280, {64, 256}: 381},
 }
 
 // product predicts the time of a kernel for tensor cores. The slowest of these decides: its
@@ -225,8 +228,8 @@ func (c Card) product(bytes float64, p Product) float64 {
 	if p.Splits > 1 { // the sums are written, and read by the join at half the rate
 		bytes += 4 * 3 * float64(p.Splits*p.Batch) * float64(p.Rows) * float64(p.Cols)
 	}
-	down, across := p.Sides()
-	tiles := math.Ceil(float64(p.Rows)/float64(down)) * math.Ceil(float64(p.Cols)/float64(across)) * float64(p.Batch*p.Splits)
+	tiles := math.Ceil(float64(p.Rows)/float64(p.Down)) * math.Ceil(float64(p.Cols)/float64(p.Across)) *
+		float64(p.Batch*p.Splits)
 	rounds := tiles / float64(c.Multiprocessors)
 	if rounds < 2 {
 		rounds = math.Ceil(rounds)
@@ -237,11 +240,13 @@ func (c Card) product(bytes float64, p Product) float64 {
 // tileCycles returns the cycles that a multiprocessor takes for a block's part of a product.
 func (c Card) tileCycles(p Product) float64 {
 	end, latency := c.epilogue(p)
-	if p.Tile == 256 { // no other block multiplies while one writes its two tiles of 128 × 128
-		issue := wideInstructions[p.Kind] * 2 / productRate[128]
-		tensor := 2 * 256 * 128 * 64 * float64(c.Multiprocessors) * c.Clock / c.Library
-		cache := (256 + 128) * 64 * 2 / c.Cache
-		return max(issue, tensor, cache)*math.Ceil(float64(p.Span)/64) + 2*end + latency
+	if p.Tile == 256 { // no other block multiplies while one writes its tiles
+		down, across := float64(p.Down), float64(p.Across)
+		issue := wideInstructions[p.Kind][[2]int{p.Down, p.Across}] * 2 / productRate[128]
+		tensor := 2 * down * across * 64 * float64(c.Multiprocessors) * c.Clock / c.Library
+		cache := (down + across) * 64 * 2 / c.Cache
+		side := min(down, across, 128)
+		return max(issue, tensor, cache)*math.Ceil(float64(p.Span)/64) + end*down*across/side/side + latency
 	}
 	t := float64(p.Tile)
 	steps := math.Ceil(float64(p.Span) / 32)
@@ -272,7 +277,7 @@ func (c Card) epilogue(p Product) (cycles, latency float64) {
 	if p.Masks || p.Adds || p.Along {
 		waits = 300
 	}
-	tile := min(p.Tile, 128)
+	tile := min(p.Down, p.Across, 128)
 	t := float64(tile)
 	chunks := t * t / 8 / 32
 	return max(t*t*4/128+chunks*words, chunks*instructions/4/productRate[tile]), 1400 + waits*max(1, t*t/8/256)/2

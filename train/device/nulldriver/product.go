@@ -9,8 +9,9 @@ import (
 // Product is the matrix product of a kernel for tensor cores: [Rows, Inner] by [Inner, Cols].
 type Product struct {
 	Kind   string // nn, nt, tn or tt of matrices; conv, gradx or gradw
-	Tile   int    // the side of a block's part of the result; 256 by wgmma, whose parts are half as wide
-	Low    bool   // by wgmma, a part is 128 × 256 instead of 256 × 128
+	Tile   int    // the side of a block's part of the result; 256 by wgmma
+	Down   int    // rows of the part
+	Across int    // columns of the part
 	Rows   int    // of the result
 	Cols   int    // of the result
 	Inner  int    // columns that are summed over
@@ -73,8 +74,12 @@ type images struct {
 
 // tileSuffixes are the ends of the names of kernels for tensor cores.
 var tileSuffixes = map[string]Product{
-	"_64_bf16": {Tile: 64}, "_128_bf16": {Tile: 128},
-	"_256x128_bf16": {Tile: 256}, "_128x256_bf16": {Tile: 256, Low: true},
+	"_64_bf16":      {Tile: 64, Down: 64, Across: 64},
+	"_128_bf16":     {Tile: 128, Down: 128, Across: 128},
+	"_256x128_bf16": {Tile: 256, Down: 256, Across: 128},
+	"_128x256_bf16": {Tile: 256, Down: 128, Across: 256},
+	"_256x64_bf16":  {Tile: 256, Down: 256, Across: 64},
+	"_64x256_bf16":  {Tile: 256, Down: 64, Across: 256},
 }
 
 // productOf reads the first argument of a kernel for tensor cores.
@@ -91,7 +96,7 @@ func productOf(kernel string, argument unsafe.Pointer) (p Product) {
 	if kind, is := strings.CutPrefix(name, "matmul_"); is {
 		m := (*matrices)(argument)
 		return Product{
-			Kind: kind, Tile: p.Tile, Low: p.Low, Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
+			Kind: kind, Tile: p.Tile, Down: p.Down, Across: p.Across, Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
 			Splits: int(m.splits), Span: int(m.span), Each: int(min(m.unitA, m.unitB)), Adds: m.to.residual != 0,
 			Curved: m.to.act > 1 && m.splits == 1,
 		}
@@ -99,10 +104,9 @@ func productOf(kernel string, argument unsafe.Pointer) (p Product) {
 	if name != "conv" && name != "conv_gradx" && name != "conv_gradw" {
 		return Product{}
 	}
-	tile, low := p.Tile, p.Low
-	p = (*images)(argument).product(strings.TrimPrefix(name, "conv_"))
-	p.Tile, p.Low = tile, low
-	return p
+	of := (*images)(argument).product(strings.TrimPrefix(name, "conv_"))
+	of.Tile, of.Down, of.Across = p.Tile, p.Down, p.Across
+	return of
 }
 
 // imageText describes a convolution: "56² 64 to 256, 1×1/1".
@@ -132,17 +136,6 @@ func (o *images) product(kind string) Product {
 	}
 	p.Span = (p.Inner + p.Splits - 1) / p.Splits
 	return p
-}
-
-// Sides returns the rows and columns of a block's part of the result.
-func (p Product) Sides() (rows, cols int) {
-	switch {
-	case p.Tile < 256:
-		return p.Tile, p.Tile
-	case p.Low:
-		return 128, 256
-	}
-	return 256, 128
 }
 
 // Splittable reports whether ranges of Inner may have blocks of their own: not those of a convolution,

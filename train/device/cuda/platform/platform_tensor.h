@@ -71,9 +71,9 @@ HG_DEVICE u64 hg_tile_of(const void *tile, u32 next) {
   return (u64)(hg_shared_address(tile) >> 4 & 0x3fff) | (u64)(next >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 
-// hg_wgmma begins d = a·b, or d += a·b with more, for tiles of 64 × 16 and 16 × 128 that lie along k, or else along
-// m and n. It reads and writes at some time before the wait for it. d[4j + q] is row lane/4 + q/2·8 of the warp's 16, column
-// 8j + lane%4·2 + q%2.
+// hg_wgmma begins d = a·b, or d += a·b with more, for tiles of 64 × 16 and 16 × 2n, where d has n elements. The tiles
+// lie along k, or else along m and n. It reads and writes at some time before the wait for it. d[4j + q] is row
+// lane/4 + q/2·8 of the warp's 16, column 8j + lane%4·2 + q%2.
 template <bool A_ALONG_K, bool B_ALONG_K>
 HG_DEVICE __attribute__((convergent)) void hg_wgmma(float (&d)[64], u64 a, u64 b, bool more) {
   asm volatile(
@@ -95,6 +95,23 @@ HG_DEVICE __attribute__((convergent)) void hg_wgmma(float (&d)[64], u64 a, u64 b
         "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
         "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
         "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+      : "l"(a), "l"(b), "r"((int)more), "n"(A_ALONG_K ? 0 : 1), "n"(B_ALONG_K ? 0 : 1)
+      : "memory");
+}
+template <bool A_ALONG_K, bool B_ALONG_K>
+HG_DEVICE __attribute__((convergent)) void hg_wgmma(float (&d)[32], u64 a, u64 b, bool more) {
+  asm volatile(
+      "{ .reg .pred %%more; setp.ne.s32 %%more, %34, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "%32, %33, %%more, 1, 1, %35, %36; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+        "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+        "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+        "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+        "+f"(d[30]), "+f"(d[31])
       : "l"(a), "l"(b), "r"((int)more), "n"(A_ALONG_K ? 0 : 1), "n"(B_ALONG_K ? 0 : 1)
       : "memory");
 }

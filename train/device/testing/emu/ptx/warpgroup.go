@@ -15,13 +15,13 @@ func warpgroup(i instruction) (string, error) {
 		return "hg_emu::wgmma_commit();", nil
 	case name == "wgmma.wait_group.sync.aligned" && len(i.args) == 1 && integer.MatchString(i.args[0]):
 		return fmt.Sprintf("hg_emu::wgmma_wait(%s);", i.args[0]), nil
-	case name != "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16" || len(i.args) != 8 ||
-		i.args[4] != "1" || i.args[5] != "1":
+	case !strings.HasPrefix(name, "wgmma.mma_async.") || len(i.args) != 8 || i.args[4] != "1" || i.args[5] != "1":
 		return "", fmt.Errorf("unsupported wgmma")
 	}
 	to := elements(i.args[0])
-	if len(to) != 64 {
-		return "", fmt.Errorf("%d registers for 64 elements", len(to))
+	want := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.bf16.bf16", 2*len(to))
+	if strings.Join(i.name, ".") != want || len(to) != 64 && len(to) != 32 {
+		return "", fmt.Errorf("unsupported wgmma of %d registers", len(to))
 	}
 	places := make([]string, len(to))
 	for j, r := range to {
@@ -44,8 +44,8 @@ func warpgroup(i instruction) (string, error) {
 			return "", fmt.Errorf("%.80q is neither 0 nor 1", across)
 		}
 	}
-	return fmt.Sprintf("{ float *const d[64] = {%s}; hg_emu::wgmma(d, %s, %s, %s, %s, %s, HG_PTX_LINE); }",
-		strings.Join(places, ", "), tiles[0], tiles[1], more, i.args[6], i.args[7]), nil
+	return fmt.Sprintf("{ float *const d[] = {%s}; hg_emu::wgmma(d, %d, %s, %s, %s, %s, %s, HG_PTX_LINE); }",
+		strings.Join(places, ", "), len(to), tiles[0], tiles[1], more, i.args[6], i.args[7]), nil
 }
 
 // fence is the fence before wgmma reads what copies have written.

@@ -18,10 +18,11 @@ HG_DEVICE float hg_exp2(float x) { return __builtin_exp2f(x); }
 
 HG_DEVICE u8 *hg_aligned(u8 *p) { return (u8 *)(((u64)p + 1023) / 1024 * 1024); }
 HG_DEVICE u64 hg_tile_of(const void *tile, u32 next) { return hg_emu::tile_of(tile, next); }
-template <bool A_ALONG_K, bool B_ALONG_K> HG_DEVICE void hg_wgmma(float (&d)[64], u64 a, u64 b, bool more) {
-  float *registers[64];
-  for (int i = 0; i < 64; i++) registers[i] = d + i;
-  hg_emu::wgmma(registers, a, b, more, !A_ALONG_K, !B_ALONG_K);
+template <bool A_ALONG_K, bool B_ALONG_K, int N> HG_DEVICE void hg_wgmma(float (&d)[N], u64 a, u64 b, bool more) {
+  static_assert(N == 32 || N == 64, "16 × 64 or 16 × 128");
+  float *registers[N];
+  for (int i = 0; i < N; i++) registers[i] = d + i;
+  hg_emu::wgmma(registers, N, a, b, more, !A_ALONG_K, !B_ALONG_K);
 }
 HG_DEVICE void hg_wgmma_fence() { hg_emu::wgmma_fence(); }
 HG_DEVICE void hg_wgmma_commit() { hg_emu::wgmma_commit(); }

@@ -16,14 +16,15 @@ namespace hg_emu {
 
 static const int group_threads = 128;
 static const int most_groups = most_threads / group_threads;
-static const int rows = 64, columns = 128, depth = 16;
+static const int rows = 64, most_columns = 128, depth = 16;
 
 // Product is a wgmma of a warpgroup. The thread that first waits for it multiplies for all.
 struct Product {
   u64 a, b;
+  int columns;
   bool more, a_across, b_across;
   bool computed;
-  double sum[rows][columns];
+  double sum[rows][most_columns];
 };
 
 // Group is the products of a warpgroup in their order. The first have been dropped.
@@ -35,6 +36,7 @@ static Group groups[most_groups];
 
 // Pending is a product that a thread has begun. before is what d was, where no earlier product gives it.
 struct Pending {
+  int n;
   float *d[64];
   float before[64];
   bool starts;
@@ -135,19 +137,19 @@ static void reads_of(u64 tile, bool across, int n, bool computing, const char *f
 
 static void read_tiles(const Product &p, bool computing, const char *file, int line) {
   reads_of(p.a, p.a_across, rows, computing, file, line);
-  reads_of(p.b, p.b_across, columns, computing, file, line);
+  reads_of(p.b, p.b_across, p.columns, computing, file, line);
 }
 
 static void compute(Product &p) {
-  static double a[rows][depth], b[depth][columns];
+  static double a[rows][depth], b[depth][most_columns];
   for (int k = 0; k < depth; k++) {
     for (int i = 0; i < rows; i++) a[i][k] = widened(element(p.a, p.a_across, (u32)i, (u32)k));
-    for (int j = 0; j < columns; j++) b[k][j] = widened(element(p.b, p.b_across, (u32)j, (u32)k));
+    for (int j = 0; j < p.columns; j++) b[k][j] = widened(element(p.b, p.b_across, (u32)j, (u32)k));
   }
   memset(p.sum, 0, sizeof p.sum);
   for (int i = 0; i < rows; i++)
     for (int k = 0; k < depth; k++)
-      for (int j = 0; j < columns; j++) p.sum[i][j] += a[i][k] * b[k][j];
+      for (int j = 0; j < p.columns; j++) p.sum[i][j] += a[i][k] * b[k][j];
   p.computed = true;
 }
 
@@ -157,7 +159,7 @@ static void described(u64 tile) {
     refuse(error_launch_failed, "a tile without swizzles of 128 bytes, or with an offset");
 }
 
-void wgmma(float *const (&d)[64], u64 a, u64 b, bool more, bool a_across, bool b_across, const char *file, int line) {
+void wgmma(float *const *d, int n, u64 a, u64 b, bool more, bool a_across, bool b_across, const char *file, int line) {
   if (block.count % group_threads != 0) refuse(error_launch_failed, "the block has no whole warpgroups");
   used = true;
   Thread &t = threads[place.number];
@@ -165,16 +167,16 @@ void wgmma(float *const (&d)[64], u64 a, u64 b, bool more, bool a_across, bool b
   if (t.begun == g.dropped + g.products.size()) {
     described(a);
     described(b);
-    g.products.push_back({a, b, more, a_across, b_across, false, {}});
+    g.products.push_back({a, b, 2 * n, more, a_across, b_across, false, {}});
     read_tiles(g.products.back(), false, file, line);
   }
   const Product &p = g.products[t.begun - g.dropped];
-  if (p.a != a || p.b != b || p.more != more || p.a_across != a_across || p.b_across != b_across)
+  if (p.a != a || p.b != b || p.columns != 2 * n || p.more != more || p.a_across != a_across || p.b_across != b_across)
     refuse(error_launch_failed, "the threads of a warpgroup differ");
-  Pending next = {{}, {}, true, t.begun++, t.committed, file, line};
+  Pending next = {n, {}, {}, true, t.begun++, t.committed, file, line};
   for (const Pending &earlier : t.pending) next.starts = next.starts && earlier.d[0] != d[0];
   if (next.starts && !t.fenced) refuse(error_launch_failed, "no wgmma.fence since registers may have been used otherwise");
-  for (int i = 0; i < 64; i++) {
+  for (int i = 0; i < n; i++) {
     next.d[i] = d[i];
     next.before[i] = *d[i];
     *d[i] = NAN;
@@ -200,7 +202,7 @@ static void finish() {
   for (Pending &later : t.pending)
     if (!follows && later.d[0] == done.d[0]) follows = &later;
   u32 warp = place.number / 32 % 4, row = warp * 16 + lane() / 4, column = lane() % 4 * 2;
-  for (u32 i = 0; i < 64; i++) {
+  for (u32 i = 0; i < (u32)done.n; i++) {
     double sum = p.sum[row + i % 4 / 2 * 8][i / 4 * 8 + column + i % 2];
     float v = (float)((p.more ? done.before[i] : 0.f) + sum);
     (follows ? follows->before[i] : *done.d[i]) = v;
