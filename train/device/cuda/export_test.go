@@ -152,3 +152,6 @@ func Divide(n, d uint32) uint32 {
 
 // Warpgroups reports whether products use wgmma.
 func (b *Backend) Warpgroups() bool { return b.warpgroups }
+
+// ProvideWarpgroups decides whether products use wgmma, as Open does.
+func (b *Backend) ProvideWarpgroups() error { return b.provideWarpgroups() }

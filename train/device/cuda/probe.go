@@ -45,7 +45,7 @@ func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
 
 // Try loads a kernel on Cards[i], runs it and reads its result. A driver that makes a context may still
 // lack its compiler. arch is what the kernel's machine code is made for, such as sm_90; it is empty if
-// the driver compiles the kernels.
+// the driver compiles the kernels. On compute capability 9.0, it also says whether wgmma computes products.
 func (r Report) Try(i int) (arch string, err error) {
 	b, err := OpenWith(r.drv, r.Cards[i].Ordinal)
 	if err != nil {
@@ -55,7 +55,13 @@ func (r Report) Try(i int) (arch string, err error) {
 		b.Close() // which would return the same error
 		return "", err
 	}
-	return b.arch, b.Close()
+	arch = b.arch
+	if arch != "" && b.warpgroups {
+		arch += " with wgmma"
+	} else if arch != "" && b.unfit != "" {
+		arch += "; " + b.unfit
+	}
+	return arch, b.Close()
 }
 
 // try fills an array and compares what comes back.
@@ -72,7 +78,7 @@ func (b *Backend) try() error {
 			return fmt.Errorf("cuda: a kernel ran and left %v where it should have written %v", v, value)
 		}
 	}
-	return nil
+	return b.provideWarpgroups()
 }
 
 // Probe looks for a driver and its cards, and makes no context on them. The error wraps ErrNoCard

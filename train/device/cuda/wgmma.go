@@ -96,59 +96,83 @@ func (w wide) kernel(module, name string) (string, string) {
 	return module + "wgmma", fmt.Sprintf("%s_%dx%d_bf16", name, w.rows, w.cols)
 }
 
-// provideWarpgroups decides whether the card computes by wgmma, and proves it with a product of small
-// integers. A card that computes it wrongly is used without wgmma.
+// provideWarpgroups decides whether products use wgmma, and proves it with one of small integers. A driver that does
+// not load the kernels (one before CUDA 12.0) and a card that computes otherwise are used without.
 func (b *Backend) provideWarpgroups() error {
 	if !b.warpgroups {
 		return nil
 	}
-	const rows, cols, inner = 256, 128, 192
-	number := func(i, k int) int { return (i*7+k*3+i*k)%5 - 2 }
-	fill := func(of, along int, across bool) device.Array {
-		a := device.New(b, device.BF16, of, along)
-		if across {
-			a = device.New(b, device.BF16, along, of)
-		}
-		data := make([]byte, 0, 2*of*along)
-		for y := range a.Dims[0] {
-			for x := range a.Dims[1] {
-				i, k := y, x
-				if across {
-					i, k = x, y
-				}
-				data = binary.NativeEndian.AppendUint16(data, half.ToBF16(float32(number(i, k))))
-			}
-		}
-		b.Upload(a, data)
-		return a
+	if err := b.loadWarpgroups(); err != nil {
+		b.warpgroups = false
+		b.unfit = fmt.Sprintf("the driver does not load the kernels that use wgmma, so mma.sync computes: %v", err)
+		return nil
 	}
-	c := device.New(b, device.F32, rows, cols)
-	got := make([]byte, 4*rows*cols)
+	c := device.New(b, device.F32, probeRows, probeCols)
+	defer b.Free(c.Buf)
+	got := make([]byte, 4*c.Len())
 	for trans := range 4 {
-		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 1}
-		x, y := fill(rows, inner, m.TransA), fill(cols, inner, !m.TransB)
+		m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 1, Add: c}
+		x, y := b.probe(probeRows, m.TransA), b.probe(probeCols, !m.TransB)
 		o := matmul{
-			m: rows, n: cols, k: inner, batch: 1, lda: int64(stride(x)), ldb: int64(stride(y)), ldc: cols, alpha: 1,
+			m: probeRows, n: probeCols, k: probeInner, batch: 1, lda: int64(stride(x)), ldb: int64(stride(y)),
+			ldc: probeCols, alpha: 1,
 		}
-		m.Add = c
-		b.tensorMatMul("MatMul", c, x, y, m, o, tiling{tile: 128, splits: 1, wide: wide{256, 128, 1}})
-		if err := b.Wait(b.Download(got, c)); err != nil {
-			return err
-		}
-		for at := 0; at < rows*cols && b.warpgroups; at += 61 { // every row, every column
-			i, j, want := at/cols, at%cols, 0
-			for k := range inner {
-				want += number(i, k) * number(j, k)
-			}
-			if v := math.Float32frombits(binary.NativeEndian.Uint32(got[4*at:])); v != float32(want) {
-				b.warpgroups = false
-				b.unfit = fmt.Sprintf("the card does not compute by wgmma: a product has %v where it should have %d; "+
-					"mma.sync computes instead", v, want)
-			}
-		}
+		b.tensorMatMul("MatMul", c, x, y, m, o, tiling{wide: wide{probeRows, probeCols, 1}})
+		err := b.Wait(b.Download(got, c))
 		b.Free(x.Buf)
 		b.Free(y.Buf)
+		if err != nil {
+			return err
+		}
+		for at := 0; at < c.Len(); at += 61 { // of every row and every column
+			want := float32(0)
+			for k := range probeInner {
+				want += probeNumber(at/probeCols, k) * probeNumber(at%probeCols, k)
+			}
+			if v := math.Float32frombits(binary.NativeEndian.Uint32(got[4*at:])); v != want {
+				b.warpgroups = false
+				b.unfit = fmt.Sprintf("the card does not compute by wgmma, so mma.sync computes: a product is %v and "+
+					"should be %v", v, want)
+				return nil
+			}
+		}
 	}
-	b.Free(c.Buf)
 	return nil
+}
+
+// loadWarpgroups loads the module of the products.
+func (b *Backend) loadWarpgroups() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.enter()()
+	const module = "matmulwgmma"
+	m, err := b.load(module)
+	if err == nil {
+		b.modules[module] = m
+	}
+	return err
+}
+
+// The product of provideWarpgroups fills a block, in three steps. Its sums are exact in any order.
+const probeRows, probeCols, probeInner = 256, 128, 192
+
+func probeNumber(i, k int) float32 { return float32((i*7+k*3+i*k)%5 - 2) }
+
+// probe returns a factor with so many rows, or columns if it is transposed.
+func (b *Backend) probe(n int, transposed bool) device.Array {
+	dims := []int{n, probeInner}
+	if transposed {
+		dims = []int{probeInner, n}
+	}
+	a := device.New(b, device.BF16, dims...)
+	data := make([]byte, 0, 2*a.Len())
+	for at := range a.Len() {
+		i, k := at/probeInner, at%probeInner
+		if transposed {
+			k, i = at/n, at%n
+		}
+		data = binary.NativeEndian.AppendUint16(data, half.ToBF16(probeNumber(i, k)))
+	}
+	b.Upload(a, data)
+	return a
 }

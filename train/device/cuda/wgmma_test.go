@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"hgld/train/device"
@@ -142,5 +143,60 @@ func convolveByWgmma(t *testing.T, b *cuda.Backend, c, k, tile int) {
 
 		dw := device.New(b, device.F32, k, 3, 3, c/groups)
 		bothTiles(t, b, "ConvGradW "+what, tile, func() { b.ConvGradW(dw, dy, x, shape, 1) }, dw)
+	}
+}
+
+// A driver before CUDA 12.0 refuses the machine code and the PTX. A card that leaves something else than the
+// product is used without wgmma too, and both are told once. A kernel that fails is an error that says how to do
+// without.
+func TestCardsWithoutWgmmaComputeByMma(t *testing.T) {
+	if conformance.OnCard() {
+		t.Skip("needs the emulator")
+	}
+	libs := emu.Build(t)
+	t.Setenv(cuda.LibrariesVariable, libs)
+	control := emu.Open(t, libs)
+	control.Capability(90)
+	control.Fail(twice(222))
+	refused, err := cuda.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drv, _, err := cuda.OpenDriver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := cuda.OpenWith(idle{drv}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.ProvideWarpgroups(); err != nil {
+		t.Fatal(err)
+	}
+	for b, want := range map[*cuda.Backend]string{
+		refused: "the driver does not load the kernels that use wgmma", other: "should be ",
+	} {
+		var told []string
+		b.UseLibraries(false)
+		b.Say = func(text string) { told = append(told, text) }
+		x, y := drawn(b, 1, 256, 256).short, device.New(b, device.BF16, 256, 256)
+		for range 2 {
+			b.MatMul(y, x, x, device.Mul{Alpha: 1})
+		}
+		if b.Warpgroups() || len(told) != 1 || !strings.Contains(told[0], want) {
+			t.Errorf("wgmma %v, and %q was told; want %q", b.Warpgroups(), told, want)
+		}
+		b.Close()
+	}
+	t.Setenv(cuda.TuneVariable, "kernels.mma=1")
+	b, err := cuda.Open(0)
+	if err != nil || b.Warpgroups() {
+		t.Fatal(b, err)
+	}
+	b.Close()
+	t.Setenv(cuda.TuneVariable, "")
+	control.Fail("matmul_tn_256x128_bf16:1:715")
+	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "HGLD_CUDA_TUNE=kernels.mma=1 computes without") {
+		t.Errorf("a kernel that fails: %v", err)
 	}
 }
