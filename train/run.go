@@ -37,6 +37,9 @@ type Data struct {
 
 	// Landmarks are benchmarks of landmarks, for Upkeep.Watch.
 	Landmarks []Landmarks
+
+	// Further are further parents of classes of Train, Validation, Query and Gallery; nil: the labels are a tree.
+	Further []labels.FurtherParent
 }
 
 // ForTraining returns the data with validation and test separated. Without a test, Query is often
@@ -218,6 +221,9 @@ func (r *Run) prepare() error {
 	if err := input.CheckTree(r.data.Train, full); err != nil {
 		return err
 	}
+	if _, err := r.data.parents(); err != nil {
+		return &ConfigError{err}
+	}
 	dense, counts := input.Renumber(full)
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
@@ -259,7 +265,7 @@ func (r *Run) prepare() error {
 	}
 	r.loader.First, r.loader.Part = lo, hi-lo
 	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
-		Origin: r.o.Origin, Criterion: r.criterion()}
+		Further: r.data.furtherPrint(), Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err

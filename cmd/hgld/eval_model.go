@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,10 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	if err != nil {
 		return nil, err
 	}
+	choice.Also = cmp.Or(e.Files.Also, choice.Also)
+	if e.Files.Tree {
+		choice.Also = ""
+	}
 	data, err := openDataOf(j.ctx, choice, j.say)
 	if err != nil {
 		return nil, err
@@ -70,7 +75,11 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 		}
 		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
 	}
-	outputs, err := e.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
+	if o.Truth, err = train.TruthOf(data.Further, data.Query, data.Gallery); err != nil {
+		return nil, asUsage(err)
+	}
+	outputs, err := e.outputs(j, data.Query.Levels(), o.Truth, data.Query, ranked, data.Gallery == nil, o.Self,
+		data.Query.Classes)
 	if err != nil {
 		return nil, err
 	}
