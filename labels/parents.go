@@ -105,6 +105,21 @@ func (p *Parents) bind(list []FurtherParent) error {
 	return nil
 }
 
+// Paths returns the paths of a finest class. The first is that of the tree.
+func (p *Parents) Paths(finest int32) []Path {
+	list := []Path{{finest}}
+	for l := 1; l < len(p.names); l++ {
+		var longer []Path
+		for _, path := range list {
+			for _, parent := range p.of[l-1][path[l-1]] {
+				longer = append(longer, append(path[:l:l], parent))
+			}
+		}
+		list = longer
+	}
+	return list
+}
+
 // CheckUsed returns an error if no row has the class of any of the list, which has at least one.
 func (p *Parents) CheckUsed(list []FurtherParent) error {
 	if p.Used > 0 {

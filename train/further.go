@@ -69,6 +69,53 @@ func (d *Data) parents() (*labels.Parents, error) {
 	return p, p.CheckUsed(d.Further)
 }
 
+// mostPaths is how many paths a class may have in a training, whose losses compare each with each.
+const mostPaths = 8
+
+// wide returns the labels of the training's items as losses read them (loss.Batch), with the number of their paths. full
+// are the classes by the numbers of the data, and dense by those of the run. Without further parents, dense is wide.
+// Classes that no item of the training has in the tree get numbers beyond the others.
+func (d *Data) wide(full, dense []labels.Path) (wide []labels.Path, paths int, err error) {
+	parents, err := d.parents()
+	if err != nil || parents == nil {
+		return dense, 1, err
+	}
+	numbers := make([]map[int32]int32, len(full[0]))
+	for l := range numbers {
+		numbers[l] = map[int32]int32{}
+		for i, p := range full {
+			numbers[l][p[l]] = dense[i][l]
+		}
+	}
+	of := map[int32][]labels.Path{} // by finest class
+	for _, p := range full {
+		if of[p[0]] != nil {
+			continue
+		}
+		of[p[0]] = parents.Paths(p[0])
+		if paths = max(paths, len(of[p[0]])); paths > mostPaths {
+			return nil, 0, fmt.Errorf("further parents give the %s %.80q %d paths, want at most %d", d.Train.Levels()[0],
+				d.Train.Classes(0)[p[0]], paths, mostPaths)
+		}
+	}
+	for _, p := range full {
+		var row labels.Path
+		for i := range paths {
+			list := of[p[0]]
+			for l, c := range list[min(i, len(list)-1)] {
+				number, known := numbers[l][c]
+				if !known {
+					number = int32(len(numbers[l]))
+					numbers[l][c] = number
+				}
+				row = append(row, number)
+			}
+		}
+		wide = append(wide, row)
+	}
+	return wide, paths, nil
+}
+
 // furtherPrint identifies the further parents of the data, whatever their order; "": none.
 func (d *Data) furtherPrint() string {
 	if len(d.Further) == 0 {

@@ -221,10 +221,11 @@ func (r *Run) prepare() error {
 	if err := input.CheckTree(r.data.Train, full); err != nil {
 		return err
 	}
-	if _, err := r.data.parents(); err != nil {
+	dense, counts := input.Renumber(full)
+	wide, paths, err := r.data.wide(full, dense)
+	if err != nil {
 		return &ConfigError{err}
 	}
-	dense, counts := input.Renumber(full)
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
@@ -236,7 +237,7 @@ func (r *Run) prepare() error {
 	}
 	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
 	r.network.blank = r.o.blank
-	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts); err != nil {
+	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts, paths); err != nil {
 		return err
 	}
 	if err := r.startProcesses(); err != nil {
@@ -245,11 +246,11 @@ func (r *Run) prepare() error {
 	if r.o.Overfit {
 		first = first[:1]
 	}
-	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
+	if err := r.step.objective.checkPositives(&r.config, wide, first); err != nil {
 		return &ConfigError{err}
 	}
 	r.loader = &input.Loader{
-		Data: r.data.Train, Labels: dense, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
+		Data: r.data.Train, Labels: wide, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
 		Reads: r.config.Run.Reads, Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
 		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
 		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),

@@ -174,3 +174,38 @@ func TestFurtherParentsThatDoNotFit(t *testing.T) {
 		}
 	}
 }
+
+// Losses of several levels see that l6 is of the kind k1, too; those of the finest level do not, nor does a run whose
+// further parent is the one of the tree. Equal weights are equal bytes.
+func TestLossesOfATrainingTakeFurtherParents(t *testing.T) {
+	withFurther(t)
+	if err := os.WriteFile("tree.csv", []byte("level,class,also\nlandmark,l6,k0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	weights := func(out string, more ...string) string {
+		t.Helper()
+		args := trainAlso(out, append([]string{"-o", "run.device=cpu", "-o", "memory.size=32"}, more...)...)
+		if code, _, errs := run(t, args...); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", more, code, errs)
+		}
+		return readText(t, filepath.Join(out, "checkpoints", "step-00000002", "model.safetensors"))
+	}
+	happier := weights("runs/happier")
+	if weights("runs/further", "--also", "more.csv") == happier {
+		t.Error("further parents of training classes change no weight")
+	}
+	if weights("runs/same", "--also", "tree.csv") != happier || weights("runs/test", "--also", "also.csv") != happier {
+		t.Error("further parents that no training class has change the weights")
+	}
+	finest := []string{"-o", "loss.name=smooth-ap"}
+	if weights("runs/finest", append(finest, "--also", "more.csv")...) != weights("runs/ap", finest...) {
+		t.Error("further parents change the weights of a loss of the finest level")
+	}
+	for _, args := range [][]string{{"-o", "loss.name=csl"}, {"-o", "loss.name=nsm", "-o", "loss.settings.level=1"},
+		{"-o", "loss.name=sum-nsm"}} {
+		code, _, errs := run(t, trainAlso("runs/x", append(args, "--also", "more.csv")...)...)
+		if code != exitUsage || !strings.Contains(errs, "compares an item with one class of level 1, and further parents") {
+			t.Errorf("%v: exit code %d\n%s", args, code, errs)
+		}
+	}
+}
