@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Parents holds the parents of classes of which some have several (docs/labels.md). A path goes from a finest class
@@ -83,7 +84,7 @@ func (p *Parents) bind(list []FurtherParent) error {
 		}
 		class, parent := p.number(level, f.Class), p.number(level+1, f.Parent)
 		if p.add(level, class, parent) {
-			p.added = append(p.added, fmt.Sprintf("%d %q %q", level, f.Class, f.Parent))
+			p.added = append(p.added, strings.Join([]string{f.Level, f.Class, f.Parent}, "\x00"))
 		}
 		if !p.seen[level][class] {
 			continue
@@ -142,12 +143,12 @@ func (p *Parents) Report(path string, list []FurtherParent, say func(format stri
 }
 
 // Hash writes what the list adds to the tree, in an order of its own.
-func (p *Parents) Hash(w io.Writer) { fmt.Fprintln(w, p.added) }
+func (p *Parents) Hash(w io.Writer) { io.WriteString(w, strings.Join(p.added, "\x00\x00")) }
 
 // FurtherLevelError says that a further parent is of a level that the labels do not have, or of their coarsest one.
 type FurtherLevelError struct {
-	Row    FurtherParent
-	Levels []string // of the labels, finest first
+	Row    FurtherParent // of the list
+	Levels []string      // of the labels, finest first
 }
 
 // Error names the row and the levels that may have further parents.

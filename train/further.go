@@ -72,9 +72,9 @@ func (d *Data) parents() (*labels.Parents, error) {
 // mostPaths is how many paths a class may have in a training, whose losses compare each with each.
 const mostPaths = 8
 
-// wide returns the labels of the training's items as losses read them (loss.Batch), with the number of their paths. full
-// are the classes by the numbers of the data, and dense by those of the run. Without further parents, dense is wide.
-// Classes that no item of the training has in the tree get numbers beyond the others.
+// wide returns the labels of the training's items as losses read them (loss.Batch), with the number of their paths.
+// full are the classes by the numbers of the data, and dense by those of the run. Without further parents, dense is
+// wide. Classes that no item of the training has in the tree get numbers beyond the others.
 func (d *Data) wide(full, dense []labels.Path) (wide []labels.Path, paths int, err error) {
 	parents, err := d.parents()
 	if err != nil || parents == nil {
@@ -123,9 +123,9 @@ func (d *Data) furtherPrint() string {
 	}
 	var list []string
 	for _, f := range d.Further {
-		list = append(list, fmt.Sprintf("%q %q %q", f.Level, f.Class, f.Parent))
+		list = append(list, strings.Join([]string{f.Level, f.Class, f.Parent}, "\x00"))
 	}
 	slices.Sort(list)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(list), "\n")))
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(list), "\x00\x00")))
 	return hex.EncodeToString(sum[:])
 }

@@ -88,8 +88,8 @@ func checkOneClass(c *Config, l loss.Loss, paths int) error {
 	if paths == 1 || level == 0 {
 		return nil
 	}
-	return fmt.Errorf("loss: %s compares an item with one class of level %d, and further parents give some several: a loss "+
-		"that compares items with one another there takes them; or leave also out of the training, and name it in "+
+	return fmt.Errorf("loss: %s compares an item with one class of level %d, and further parents give some several: a "+
+		"loss that compares items with one another there takes them; or leave also out of the training, and name it in "+
 		"evaluations alone", c.Loss.Name, level)
 }
 

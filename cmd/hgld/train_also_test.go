@@ -75,7 +75,8 @@ func TestTrainingsMeasureByFurtherParents(t *testing.T) {
 			t.Errorf("%s by the tree: %v, of the vectors %v", key, byTree[key], tree[key])
 		}
 	}
-	if byFile["AP_level0"] != tree["AP_level0"] || byFile["AP_level1"] == tree["AP_level1"] || byFile["H-AP"] == tree["H-AP"] {
+	if byFile["AP_level0"] != tree["AP_level0"] || byFile["AP_level1"] == tree["AP_level1"] ||
+		byFile["H-AP"] == tree["H-AP"] {
 		t.Errorf("with further parents %v, by the tree %v", byFile, tree)
 	}
 }
@@ -87,7 +88,8 @@ func TestRunsKnowTheirFurtherParents(t *testing.T) {
 		!strings.Contains(errs, "also.csv: 1 of 2 further parents apply here") {
 		t.Fatal(errs)
 	}
-	if code, _, errs := run(t, "train", "resume", "runs/also"); code != 0 || !strings.Contains(errs, "nothing is left to do") {
+	code, _, errs := run(t, "train", "resume", "runs/also")
+	if code != 0 || !strings.Contains(errs, "nothing is left to do") {
 		t.Errorf("resumed: exit code %d\n%s", code, errs)
 	}
 	for _, more := range [][]string{{"--also", "more.csv"}, nil} {
@@ -105,8 +107,8 @@ func TestRunsKnowTheirFurtherParents(t *testing.T) {
 	}
 }
 
-// In the test, l0, l1 and l2 have a kind each and 5 images. By the tree, a query has 4 positives, of its landmark. With l0
-// of the kind of l1, too, the images of these two share one level with one another.
+// In the test, l0, l1 and l2 have a kind each and 5 images. By the tree, a query has 4 positives, of its landmark. With
+// l0 of the kind of l1, too, the images of these two share one level with one another.
 func TestOutputsShowFurtherParents(t *testing.T) {
 	withFurther(t)
 	if err := os.Mkdir("photos", 0o755); err != nil {
@@ -139,7 +141,8 @@ func TestOutputsShowFurtherParents(t *testing.T) {
 		t.Error("the page shows no item that shares one level")
 	}
 	for also, want := range map[string]int{"": 0, " --also also.csv": 5} {
-		args := "figure retrieved --embeddings x.npy --labels x.csv --images photos --query img0 --places 14 --replace --out f.svg"
+		args := "figure retrieved --embeddings x.npy --labels x.csv --images photos --query img0 --places 14 --replace " +
+			"--out f.svg"
 		if code, _, errs := run(t, strings.Fields(args+also)...); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", args, code, errs)
 		}
@@ -147,8 +150,8 @@ func TestOutputsShowFurtherParents(t *testing.T) {
 			t.Errorf("%d items of 14 share one level, want %d", got, want)
 		}
 	}
-	code, _, errs := run(t, strings.Fields("figure retrieved --embeddings x.npy --labels x.csv --also also.csv --qrels t.qrels "+
-		"--images photos --query img0 --out f.svg")...)
+	code, _, errs := run(t, strings.Fields("figure retrieved --embeddings x.npy --labels x.csv --also also.csv "+
+		"--qrels t.qrels --images photos --query img0 --out f.svg")...)
 	if code != exitUsage || !strings.Contains(errs, "leave one out") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -162,7 +165,8 @@ func TestFurtherParentsThatDoNotFit(t *testing.T) {
 		`level.csv:2: the level is "tag"`:              trainAlso("runs/x", "--also", "level.csv"),
 		"labels build --also level.csv":                trainAlso("runs/x", "--also", "level.csv"),
 		"want level,class,also":                        trainAlso("runs/x", "--also", "split.csv"),
-		"need a class at every level":                  trainAlso("runs/x", "--also", "also.csv", "--splits", "train,hidden", "--uneven"),
+		"need a class at every level": trainAlso("runs/x", "--also", "also.csv", "--splits", "train,hidden",
+			"--uneven"),
 		"and these have": strings.Fields("train run --embeddings e.npy --labels l.csv --levels landmark --also also.csv " +
 			"--out runs/x"),
 		"with --levels independent, --ignore, --qrels or --tree": strings.Fields(

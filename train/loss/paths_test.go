@@ -15,14 +15,15 @@ import (
 	"hgld/train/grad"
 )
 
-// ofPaths are labels of several paths: the worked example of docs/labels.md. The query Q is a bridge (human-made, 0) and a
-// river (natural, 1). The items by falling score: a river, a bridge, a lake, Q again, and a church.
+// ofPaths are labels of several paths: the worked example of docs/labels.md. The query Q is a bridge (human-made, 0)
+// and a river (natural, 1). The items by falling score: a river, a bridge, a lake, Q again, and a church.
 var ofPaths = struct {
 	query, items []int32
 	scores       []float32
 }{
-	query:  []int32{0, 0, 0 /**/, 0, 1, 1},
-	items:  []int32{1, 1, 1, 1, 1, 1 /**/, 2, 0, 0, 2, 0, 0 /**/, 3, 2, 1, 3, 2, 1 /**/, 0, 0, 0, 0, 1, 1 /**/, 4, 3, 0, 4, 3, 0},
+	query: []int32{0, 0, 0 /**/, 0, 1, 1},
+	items: []int32{1, 1, 1, 1, 1, 1 /**/, 2, 0, 0, 2, 0, 0 /**/, 3, 2, 1, 3, 2, 1, /**/
+		0, 0, 0, 0, 1, 1 /**/, 4, 3, 0, 4, 3, 0},
 	scores: []float32{.95, .90, .80, .70, .60},
 }
 
@@ -118,7 +119,8 @@ func TestShareIsTheBestOfAllPairsOfPaths(t *testing.T) {
 		b := cpu.New(2)
 		tape := grad.NewTape(b, b)
 		in := &Batch{QueryLabels: arrayOf(b, device.I32, int32s(ql), Q, levels*paths), Paths: paths}
-		items := gallery{labels: arrayOf(b, device.I32, int32s(gl), G, levels*paths), self: arrayOf(b, device.I32, int32s(self), Q)}
+		items := gallery{labels: arrayOf(b, device.I32, int32s(gl), G, levels*paths),
+			self: arrayOf(b, device.I32, int32s(self), Q)}
 		sh := device.New(b, device.U8, Q, G)
 		tape.Do(func(d device.Backend) { in.share(tape, d, sh, items, o) })
 		got, want := make([]byte, Q*G), make([]byte, Q*G)

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"hgld/internal/atomicfile"
-	"hgld/train/device"
 	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
@@ -171,7 +170,7 @@ func (t *trecFiles) judged(query int) (err error) {
 	}
 	t.Truth.Shared(t.shared, query)
 	for row, shared := range t.shared {
-		if row != t.Own(query) && shared != device.AbsentLevel && int(shared) >= t.Least {
+		if row != t.Own(query) && int(shared) >= t.Least && int(shared) <= t.Levels {
 			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", t.queries[query], t.names[row], shared)
 		}
 	}

@@ -191,8 +191,8 @@ func TestEvaluationOfTheCallersMemory(t *testing.T) {
 	}
 }
 
-// A query of class 7 and parent 1, and two items of other classes: 8 of parent 2, and 9 of parent 1. With 2 as a further
-// parent of 7, the first shares a level, too.
+// A query of class 7 and parent 1, and two items of other classes: 8 of parent 2, and 9 of parent 1. With 2 as a
+// further parent of 7, the first shares a level, too.
 func TestEvaluationByFurtherParents(t *testing.T) {
 	query := &call.Side{Vectors: call.Matrix{F32: []float32{1}, Rows: 1, Cols: 1, Stride: 1}, Classes: []int32{7, 1}}
 	gallery := &call.Side{Vectors: call.Matrix{F32: []float32{2, 1}, Rows: 2, Cols: 1, Stride: 1},

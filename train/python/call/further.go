@@ -12,12 +12,12 @@ import (
 // FurtherParent says that a class has another parent besides that of the tree. Classes are numbers, as in Side,
 // with the names that errors call them by.
 type FurtherParent struct {
-	Level     string `json:"level"` // name of the level of the class
-	Class     int32  `json:"class"`
-	ClassName string `json:"class_name"`
-	Also      int32  `json:"also"` // the parent, a class of the next coarser level
-	AlsoName  string `json:"also_name"`
-	Where     string `json:"where"` // of the row, for errors
+	Level     string `json:"level"`      // name of the level of the class
+	Class     int32  `json:"class"`      // its number
+	ClassName string `json:"class_name"` // its name
+	Also      int32  `json:"also"`       // the parent, a class of the next coarser level
+	AlsoName  string `json:"also_name"`  // its name
+	Where     string `json:"where"`      // of the row, for errors
 }
 
 // bindFurther lets the further parents of m decide, if there are any.
