@@ -51,7 +51,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	data, err := openDataOf(j.ctx, choice, j.say)
 	if err != nil {
-		return nil, err
+		return nil, e.furtherHint(err, choice.Also)
 	}
 	defer data.Close()
 	if len(data.Benchmarks) > 0 {
@@ -108,6 +108,16 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	result.Of = of
 	return result, nil
+}
+
+// furtherHint adds the settings that help if the further parents of the run are missing, or do not fit the data.
+func (e *evaluation) furtherHint(err error, also string) error {
+	if e.Files.Also != "" || also == "" ||
+		len(pipeline.Missing([]string{also})) == 0 && !errors.As(err, new(*labels.FurtherLevelError)) {
+		return err
+	}
+	return withHint(err, "the run names further parents of classes, %s: --tree measures without any, and --also FILE with "+
+		"others", also)
 }
 
 // noteDuplicates tells the user of evaluated images that other splits have too, or other classes.

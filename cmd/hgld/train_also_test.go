@@ -98,6 +98,16 @@ func TestRunsKnowTheirFurtherParents(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}
+	if err := os.Remove("also.csv"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := run(t, "eval", "run", "--run", "runs/also"); code == 0 ||
+		!strings.Contains(errs, "--tree measures without any") {
+		t.Errorf("a missing file: exit code %d\n%s", code, errs)
+	}
+	if code, _, errs := run(t, "eval", "run", "--run", "runs/also", "--tree"); code != 0 {
+		t.Errorf("a missing file that is not read: exit code %d\n%s", code, errs)
+	}
 	if err := os.Rename("more.csv", "also.csv"); err != nil {
 		t.Fatal(err)
 	}
