@@ -89,31 +89,39 @@ func (d *Data) wide(full, dense []labels.Path) (wide []labels.Path, paths int, e
 	}
 	of := map[int32][]labels.Path{} // by finest class
 	for _, p := range full {
-		if of[p[0]] != nil {
-			continue
+		if of[p[0]] == nil {
+			of[p[0]] = parents.Paths(p[0])
+			paths = max(paths, len(of[p[0]]))
 		}
-		of[p[0]] = parents.Paths(p[0])
-		if paths = max(paths, len(of[p[0]])); paths > mostPaths {
+		if paths > mostPaths {
 			return nil, 0, fmt.Errorf("further parents give the %s %.80q %d paths, want at most %d", d.Train.Levels()[0],
 				d.Train.Classes(0)[p[0]], paths, mostPaths)
 		}
 	}
+	rows := map[int32]labels.Path{} // by finest class
 	for _, p := range full {
-		var row labels.Path
-		for i := range paths {
-			list := of[p[0]]
-			for l, c := range list[min(i, len(list)-1)] {
-				number, known := numbers[l][c]
-				if !known {
-					number = int32(len(numbers[l]))
-					numbers[l][c] = number
-				}
-				row = append(row, number)
-			}
+		if rows[p[0]] == nil {
+			rows[p[0]] = sideBySide(of[p[0]], paths, numbers)
 		}
-		wide = append(wide, row)
+		wide = append(wide, rows[p[0]])
 	}
 	return wide, paths, nil
+}
+
+// sideBySide joins paths to one of n, the last one repeated, by the numbers of the classes at each level. A class
+// without a number gets the next one.
+func sideBySide(list []labels.Path, n int, numbers []map[int32]int32) (row labels.Path) {
+	for i := range n {
+		for l, c := range list[min(i, len(list)-1)] {
+			number, known := numbers[l][c]
+			if !known {
+				number = int32(len(numbers[l]))
+				numbers[l][c] = number
+			}
+			row = append(row, number)
+		}
+	}
+	return row
 }
 
 // furtherPrint identifies the further parents of the data, whatever their order; "": none.

@@ -116,8 +116,8 @@ func (e *evaluation) furtherHint(err error, also string) error {
 		len(pipeline.Missing([]string{also})) == 0 && !errors.As(err, new(*labels.FurtherLevelError)) {
 		return err
 	}
-	return withHint(err, "the run names further parents of classes, %s: --tree measures without any, and --also FILE with "+
-		"others", also)
+	return withHint(err, "the run names further parents of classes, %s: --tree measures without any, and --also FILE "+
+		"with others", also)
 }
 
 // noteDuplicates tells the user of evaluated images that other splits have too, or other classes.
