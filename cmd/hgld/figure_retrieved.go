@@ -30,7 +30,7 @@ func figureRetrievedCommand() *cli.Command {
 		&cli.StringFlag{Name: "qrels", Usage: "judgements `FILE` in place of labels, as in hgld eval run"},
 		&cli.StringFlag{Name: "qrels-usage", Usage: "`PART` of it: public or private; of Revisited Oxford and Paris easy, " +
 			"medium or hard"},
-		&cli.StringFlag{Name: "also", Usage: "further parents of classes `FILE`, as in hgld eval run"},
+		alsoFlag(),
 		&cli.StringFlag{Name: "equal-ids", Usage: "a query and an item of one id are the same image (same), or not (other)"},
 		&cli.BoolFlag{Name: "junk", Value: true, Usage: "draw junk, too, greyed among the first items"},
 		&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images named by the ids of the vectors"},

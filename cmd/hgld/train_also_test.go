@@ -150,6 +150,27 @@ func TestOutputsShowFurtherParents(t *testing.T) {
 	if page := readText(t, "r.html"); !strings.Contains(page, "1 of 2 levels shared") {
 		t.Error("the page shows no item that shares one level")
 	}
+	for also, want := range map[string]int{"": 4, " --also also.csv": 9} {
+		args := "figure curves --embeddings x.npy --labels x.csv --query img0 --level kind --replace --out c.svg"
+		if code, _, errs := run(t, strings.Fields(args+also)...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", args, code, errs)
+		}
+		if got := strings.Count(readText(t, "c.csv"), "\n") - 1; got != want {
+			t.Errorf("the curve has %d positives, want %d", got, want)
+		}
+		gap := "figure gap --embeddings x.npy --labels x.csv --sizes 5 --metric AP_level1 --replace --out g.svg"
+		if code, _, errs := run(t, strings.Fields(gap+also)...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", gap, code, errs)
+		}
+		args = "eval run --embeddings x.npy --labels x.csv --metrics AP --out g.json --replace"
+		if code, _, errs := run(t, strings.Fields(args+also)...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", args, code, errs)
+		}
+		ap := fmt.Sprintf("%.7g", 100*readResult(t, "g.json").Mean("AP_level1"))
+		if text := readText(t, "g.csv"); !strings.Contains(text, ap[:6]) {
+			t.Errorf("the table of the gap has no AP of %s:\n%s", ap, text)
+		}
+	}
 	for also, want := range map[string]int{"": 0, " --also also.csv": 5} {
 		args := "figure retrieved --embeddings x.npy --labels x.csv --images photos --query img0 --places 14 --replace " +
 			"--out f.svg"
