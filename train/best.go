@@ -194,15 +194,19 @@ func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	o := retrieval.Evaluation{Metrics: r.resolved.metrics}
 	var result *retrieval.Result
 	var err error
+	query, gallery := r.data.Query, r.data.Gallery
+	if on == watchValidation {
+		query, gallery = r.data.Validation, nil
+	}
 	switch {
-	case on == watchValidation:
-		result, err = m.Evaluate(ctx, r.data.Validation, nil, o)
 	case on == watchLandmarks:
 		result, err = m.Landmarks(ctx, r.data.Landmarks)
-	case len(r.data.Benchmarks) > 0:
+	case on == watchTest && len(r.data.Benchmarks) > 0:
 		result, err = m.Benchmarks(ctx, r.data.Benchmarks, o)
 	default:
-		result, err = m.Evaluate(ctx, r.data.Query, r.data.Gallery, o)
+		if o.Truth, err = TruthOf(r.data.Further, query, gallery); err == nil {
+			result, err = m.Evaluate(ctx, query, gallery, o)
+		}
 	}
 	if err := errors.Join(err, swap()); err != nil {
 		return Event{}, r.stopped(ctx, err)

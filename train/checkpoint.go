@@ -60,8 +60,9 @@ type state struct {
 	Steps    map[string]int    `json:"optimizer_steps"`              // by group; "ema": the moving average
 	Started  bool              `json:"projection_started,omitempty"` // the projection was fitted to principal components
 	Config   Config            `json:"config"`
-	Data     string            `json:"data"`             // fingerprint of the items and labels
-	Pixels   string            `json:"pixels,omitempty"` // fingerprint of the images, if the data set has one
+	Data     string            `json:"data"`                      // fingerprint of the items and labels
+	Pixels   string            `json:"pixels,omitempty"`          // fingerprint of the images, if the data set has one
+	Further  string            `json:"further_parents,omitempty"` // fingerprint of further parents of classes; empty: none
 	Origin   map[string]string `json:"origin,omitempty"`
 	Ranks    int               `json:"ranks,omitempty"` // processes that trained together; 0: one
 
@@ -277,12 +278,12 @@ func (e *ResumeError) Error() string {
 }
 
 // differences compares a checkpoint with the run that is to continue it.
-func differences(was state, config Config, data, pixels string) ([]string, error) {
+func differences(was, now state) ([]string, error) {
 	a, err := flat(was.Config)
 	if err != nil {
 		return nil, err
 	}
-	b, err := flat(config)
+	b, err := flat(now.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -292,18 +293,21 @@ func differences(was state, config Config, data, pixels string) ([]string, error
 			b[key] = "not set"
 		}
 	}
-	for key, now := range b {
+	for key, value := range b {
 		before, both := a[key]
 		if !both {
 			before = "not set"
 		}
-		if now != before {
-			list = append(list, fmt.Sprintf("%s is %s, the checkpoint has %s", key, now, before))
+		if value != before {
+			list = append(list, fmt.Sprintf("%s is %s, the checkpoint has %s", key, value, before))
 		}
 	}
 	slices.Sort(list)
-	if was.Data != data || was.Pixels != "" && was.Pixels != pixels {
+	if was.Data != now.Data || was.Pixels != "" && was.Pixels != now.Pixels {
 		list = append(list, "the images or labels differ")
+	}
+	if was.Further != now.Further {
+		list = append(list, "the further parents of classes differ")
 	}
 	return list, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/effort"
+	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
@@ -28,6 +29,9 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 		"triplet with memory": func(c *Config) {
 			c.Loss.Name, c.Memory = "triplet", CrossBatch{Size: 40, Start: 2}
 		},
+		"further parents": func(c *Config) {
+			c.Loss.Name, c.Memory = "happier", CrossBatch{Size: 40}
+		},
 		"external": func(c *Config) {
 			own, _, _ := outside(5)
 			c.Loss = own.Loss
@@ -40,9 +44,15 @@ func TestTrainingOnCUDAEqualsTheCPUs(t *testing.T) {
 			c.Model.Precision = precisionFloat32
 			processor, card := t.TempDir(), t.TempDir()
 			o := Options{Dir: processor, Backend: cpu.New(1), AllowCommand: true}
-			want := losses(mustTrain(t, c, Data{Train: d}, o))
+			data := Data{Train: d}
+			if name == "further parents" {
+				for _, place := range []string{"place 0", "place 5", "place 6"} {
+					data.Further = append(data.Further, labels.FurtherParent{Level: "place", Class: place, Parent: d.Classes(1)[3]})
+				}
+			}
+			want := losses(mustTrain(t, c, data, o))
 			o.Dir, o.Backend = card, emulatedCard(t)
-			got := losses(mustTrain(t, c, Data{Train: d}, o))
+			got := losses(mustTrain(t, c, data, o))
 			for i := range want {
 				// A loss is a float32 sum of some hundred terms, and after i steps of
 				// weights that differ in their last bits.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"hgld/internal/registry"
+	"hgld/labels"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/input"
@@ -65,8 +66,9 @@ func (c *Config) fitVectors(d input.Dataset) error {
 }
 
 // MeasureVectors evaluates the vectors themselves, scaled to unit length, with the metrics of c.
-// It is the baseline that a head has to improve.
-func MeasureVectors(ctx context.Context, b device.Backend, d input.Dataset, c Config) (*retrieval.Result, error) {
+// It is the baseline that a head has to improve. further are further parents of the classes; it may be nil.
+func MeasureVectors(ctx context.Context, b device.Backend, d input.Dataset, c Config,
+	further []labels.FurtherParent) (*retrieval.Result, error) {
 	v, ok := input.AsVectored(d)
 	if !ok {
 		return nil, fmt.Errorf("train: the data are images, want vectors")
@@ -76,6 +78,9 @@ func MeasureVectors(ctx context.Context, b device.Backend, d input.Dataset, c Co
 		return nil, &ConfigError{fmt.Errorf("run.metrics: %w", err)}
 	}
 	e := &retrieval.Evaluation{Levels: d.Levels(), Metrics: metrics, Threads: c.Run.Threads}
+	if e.Truth, err = TruthOf(further, d, nil); err != nil {
+		return nil, err
+	}
 	if e.Query.Vectors, err = retrieval.Upload(b, vectorRows{v}, true); err != nil {
 		return nil, err
 	}

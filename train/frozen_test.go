@@ -82,7 +82,7 @@ func TestHeadOnVectorsLearns(t *testing.T) {
 		if after < before+0.2 {
 			t.Errorf("hidden %d: H-AP was %v and is %v", hidden, before, after)
 		}
-		raw, err := MeasureVectors(context.Background(), b, newClouds(80), c)
+		raw, err := MeasureVectors(context.Background(), b, newClouds(80), c, nil)
 		if err != nil || after < raw.Mean("H-AP")+0.2 {
 			t.Errorf("hidden %d: H-AP of the vectors is %v, of the head %v (%v)", hidden, raw.Mean("H-AP"), after, err)
 		}

@@ -17,7 +17,7 @@ func refusal(c Config) error {
 	if err != nil {
 		return err
 	}
-	_, err = newStep(newNetwork(cpu.New(1), &c, &p, nil), &c, &p, []labels.Path{{0}}, []int{1})
+	_, err = newStep(newNetwork(cpu.New(1), &c, &p, nil), &c, &p, []labels.Path{{0}}, []int{1}, 1)
 	return err
 }
 

@@ -29,15 +29,15 @@ type Model struct {
 	sum     string // SHA-256 of published weights
 }
 
-// TrainedOn reports whether d holds exactly the images and labels that the model was
+// TrainedOn reports whether d holds exactly the images, labels and further parents that the model was
 // trained on.
-func (m *Model) TrainedOn(d input.Dataset) (bool, error) {
-	list, err := input.Paths(d)
+func (m *Model) TrainedOn(d *Data) (bool, error) {
+	list, err := input.Paths(d.Train)
 	if err != nil {
 		return false, err
 	}
-	known := m.state.Pixels == "" || m.state.Pixels == input.Pixels(d)
-	return known && m.state.Data == input.FingerprintOf(d, list), nil
+	known := m.state.Pixels == "" || m.state.Pixels == input.Pixels(d.Train)
+	return known && m.state.Data == input.FingerprintOf(d.Train, list) && m.state.Further == d.furtherPrint(), nil
 }
 
 // WeightsSum returns the SHA-256 of the file with the weights, in hexadecimal.

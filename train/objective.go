@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"hgld/labels"
 	"hgld/train/device"
@@ -21,11 +22,13 @@ type objective struct {
 	held   []*nn.Param // parameters as the store holds them
 
 	processes []*external.Process // of external losses
+
+	levels, paths int // of a row of labels; see loss.Batch
 }
 
 // newObjective makes the loss and declares its proxies. rows holds the labels of the data, counts
-// the number of classes of each level.
-func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts []int) (*objective, error) {
+// the number of classes of each level. A row of a batch has the given number of paths.
+func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts []int, paths int) (*objective, error) {
 	remembered := c.Memory.of(len(rows))
 	f := loss.Facts{Classes: counts, Dim: c.Model.Dim, Paths: ClassPaths(rows, counts[0]), Batch: p.sampler.Size(),
 		Memory: remembered.Size}
@@ -42,11 +45,14 @@ func newObjective(n *network, c *Config, p *resolved, rows []labels.Path, counts
 	if err != nil {
 		return nil, &ConfigError{fmt.Errorf("loss: %s: %w", c.Loss.Name, err)}
 	}
-	m, err := newMemory(remembered, l, f.Batch, f.Dim, len(counts))
+	if err := checkOneClass(c, l, paths); err != nil {
+		return nil, &ConfigError{err}
+	}
+	m, err := newMemory(remembered, l, f.Batch, f.Dim, len(counts)*paths)
 	if err != nil {
 		return nil, err
 	}
-	o := &objective{loss: l, memory: m, key: &n.store.Key}
+	o := &objective{loss: l, memory: m, key: &n.store.Key, levels: len(counts), paths: paths}
 	if trained, ok := l.(loss.Trained); ok {
 		o.params = trained.Params()
 		scope := n.store.Group(proxyGroup).In(lossScope)
@@ -76,6 +82,17 @@ func checkEveryLevel(c *Config, k loss.Kind, rows []labels.Path) error {
 		"or leave these items out", c.Loss.Name, lacking, len(rows))
 }
 
+// checkOneClass returns an error if items may have several classes of a level at which the loss compares with one.
+func checkOneClass(c *Config, l loss.Loss, paths int) error {
+	level := slices.Max(append(loss.OneClass(l), 0))
+	if paths == 1 || level == 0 {
+		return nil
+	}
+	return fmt.Errorf("loss: %s compares an item with one class of level %d, and further parents give some several: a "+
+		"loss that compares items with one another there takes them; or leave also out of the training, and name it in "+
+		"evaluations alone", c.Loss.Name, level)
+}
+
 // attach sets the arrays of the loss. The store must be built.
 func (o *objective) attach(n *network) {
 	for i, p := range o.params {
@@ -88,7 +105,7 @@ func (o *objective) attach(n *network) {
 // item. m may be nil.
 func (o *objective) record(t *grad.Tape, e *grad.Var, labels, self device.Array, m *loss.Memory) *grad.Var {
 	return o.loss.Forward(t, &loss.Batch{
-		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self, Memory: m, Key: *o.key,
+		Query: e, QueryLabels: labels, Gallery: e, GalleryLabels: labels, Self: self, Memory: m, Key: *o.key, Paths: o.paths,
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *step) hasPositive(from *input.Batch, at int) (bool, error) {
 	for i := range rows {
 		rows[i] = from.Labels[i*levels : (i+1)*levels]
 	}
-	seen := newLabelSet(needed)
+	seen := s.objective.newLabelSet(needed)
 	for _, row := range rows {
 		if seen.share(row) {
 			return true, nil
@@ -62,7 +62,7 @@ func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int)
 		batches = [][]int{slices.Concat(epoch...)}
 	}
 	for _, batch := range batches {
-		seen := newLabelSet(compared)
+		seen := o.newLabelSet(compared)
 		for _, i := range batch {
 			if seen.share(rows[i]) {
 				return nil
@@ -78,8 +78,9 @@ func (o *objective) checkPositives(c *Config, rows []labels.Path, epoch [][]int)
 
 // labelSet holds the labels of items at the compared levels.
 type labelSet struct {
-	compared []loss.Comparison
-	has      map[levelLabel]bool
+	compared      []loss.Comparison
+	levels, paths int // of a row
+	has           map[levelLabel]bool
 }
 
 type levelLabel struct {
@@ -87,8 +88,8 @@ type levelLabel struct {
 	class int32
 }
 
-func newLabelSet(compared []loss.Comparison) *labelSet {
-	return &labelSet{compared: compared, has: map[levelLabel]bool{}}
+func (o *objective) newLabelSet(compared []loss.Comparison) *labelSet {
+	return &labelSet{compared: compared, levels: o.levels, paths: o.paths, has: map[levelLabel]bool{}}
 }
 
 // share reports whether an item of the set is a positive of an item with the labels row.
@@ -106,11 +107,13 @@ func (s *labelSet) of(row []int32) (list []levelLabel) {
 	for _, c := range s.compared {
 		to := c.To
 		if to == 0 {
-			to = len(row)
+			to = s.levels
 		}
-		for level := c.From; level < to; level++ {
-			if row[level] >= 0 {
-				list = append(list, levelLabel{level, row[level]})
+		for path := range s.paths {
+			for level := c.From; level < to; level++ {
+				if class := row[path*s.levels+level]; class >= 0 {
+					list = append(list, levelLabel{level, class})
+				}
 			}
 		}
 	}

@@ -118,7 +118,7 @@ func unlike(all []greeting) (list []string, err error) {
 		if i == 0 || first.Error != "" {
 			continue
 		}
-		diff, err := differences(first.State, g.State.Config, g.State.Data, g.State.Pixels)
+		diff, err := differences(first.State, g.State)
 		if err != nil {
 			return nil, err
 		}

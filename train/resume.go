@@ -147,7 +147,7 @@ func (r *Run) continueFrom(path string) error {
 		return err
 	}
 	extends := extend(&s, r.config)
-	diff, err := differences(s, r.config, r.state.Data, r.state.Pixels)
+	diff, err := differences(s, r.state)
 	if err != nil {
 		return err
 	}

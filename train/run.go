@@ -19,38 +19,6 @@ import (
 	"hgld/train/retrieval"
 )
 
-// Data is the input of a run. Without Gallery, the items of Query rank each other, each left out
-// of its own ranking. Validation is always ranked that way.
-type Data struct {
-	Train input.Dataset // required
-
-	// Validation holds classes that were held out of Train for evaluations during training; see
-	// [HoldOut]. It may be nil.
-	Validation input.Dataset
-
-	// Query and Gallery are the test. It is evaluated when the run is complete, and earlier only
-	// if Upkeep.Watch asks for it. Both may be nil.
-	Query, Gallery input.Dataset
-
-	// Benchmarks are a test in several parts, used instead of Query.
-	Benchmarks []Benchmark
-
-	// Landmarks are benchmarks of landmarks, for Upkeep.Watch.
-	Landmarks []Landmarks
-}
-
-// ForTraining returns the data with validation and test separated. Without a test, Query is often
-// the validation.
-func (d Data) ForTraining() Data {
-	if d.Query == d.Validation {
-		d.Query = nil
-	}
-	return d
-}
-
-// tested reports whether there is a test.
-func (d *Data) tested() bool { return d.Query != nil || len(d.Benchmarks) > 0 }
-
 // Options configure a run without changing its result.
 type Options struct {
 	Backend device.Backend    // required
@@ -219,6 +187,10 @@ func (r *Run) prepare() error {
 		return err
 	}
 	dense, counts := input.Renumber(full)
+	wide, paths, err := r.data.wide(full, dense)
+	if err != nil {
+		return &ConfigError{err}
+	}
 	r.paths, r.classes = dense, counts
 	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
@@ -230,7 +202,7 @@ func (r *Run) prepare() error {
 	}
 	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
 	r.network.blank = r.o.blank
-	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts); err != nil {
+	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts, paths); err != nil {
 		return err
 	}
 	if err := r.startProcesses(); err != nil {
@@ -239,11 +211,11 @@ func (r *Run) prepare() error {
 	if r.o.Overfit {
 		first = first[:1]
 	}
-	if err := r.step.objective.checkPositives(&r.config, dense, first); err != nil {
+	if err := r.step.objective.checkPositives(&r.config, wide, first); err != nil {
 		return &ConfigError{err}
 	}
 	r.loader = &input.Loader{
-		Data: r.data.Train, Labels: dense, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
+		Data: r.data.Train, Labels: wide, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
 		Reads: r.config.Run.Reads, Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
 		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
 		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
@@ -259,7 +231,7 @@ func (r *Run) prepare() error {
 	}
 	r.loader.First, r.loader.Part = lo, hi-lo
 	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
-		Origin: r.o.Origin, Criterion: r.criterion()}
+		Further: r.data.furtherPrint(), Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err

@@ -117,9 +117,9 @@ func (t *ticket) outcome() (outcome, error) {
 }
 
 // newStep declares the loss, builds the store and makes the optimizers. rows holds the labels of
-// the data, counts the number of classes of each level.
-func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []int) (*step, error) {
-	o, err := newObjective(n, c, p, rows, counts)
+// the data, counts the number of classes of each level. A row of a batch has the given number of paths.
+func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []int, paths int) (*step, error) {
+	o, err := newObjective(n, c, p, rows, counts, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func newStep(n *network, c *Config, p *resolved, rows []labels.Path, counts []in
 	}
 	o.attach(n)
 	s := &step{n: n, objective: o, passes: c.Passes, first: lo, reach: operatingReach(c, p)}
-	s.in = n.newInputs(hi-lo, len(counts), n.packs(true))
+	s.in = n.newInputs(hi-lo, len(counts)*paths, n.packs(true))
 	s.in.LabelRows(n.b, size)
 	s.notes = newNotes(n.b, n.ranks)
 	s.self = device.New(n.b, device.I32, size)

@@ -98,7 +98,7 @@ func (c traceCase) step(t *testing.T, f *tensorfile.File, config *Config) (*step
 			rows = append(rows, b.Labels[i-2:])
 		}
 	}
-	s, err := newStep(n, config, &p, rows, []int{8, 4, 2})
+	s, err := newStep(n, config, &p, rows, []int{8, 4, 2}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

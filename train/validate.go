@@ -148,6 +148,8 @@ func (c *Config) validateData(d Data) error {
 	p, watchesTest := c.Schedule.Plateau, c.Run.Watch == watchTest
 	err := firstBroken([]rule{
 		{len(d.Benchmarks) > 0 && d.Query != nil, "the test has both queries and benchmarks, want one of them", nil},
+		{len(d.Benchmarks) > 0 && len(d.Further) > 0, "the benchmarks have one level each, in which classes have no " +
+			"further parents: leave these out", nil},
 		{c.Run.ReportBest && !(watchesTest && c.Run.Evaluate > 0), "run.report_best reports the best of several " +
 			"evaluations of the test: set run.watch=test and run.evaluate, or leave it out", nil},
 		{watchesTest && !d.tested(), "run.watch is test, but the data has no test queries: name them, or set " +

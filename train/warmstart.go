@@ -136,7 +136,7 @@ func otherModel(now Architecture, was *Architecture) string {
 		return "; for a file with only a backbone, set model.weights"
 	}
 	a, b := Config{Model: *was}, Config{Model: now}
-	list, err := differences(state{Config: a}, b, "", "")
+	list, err := differences(state{Config: a}, state{Config: b})
 	if err != nil || len(list) == 0 {
 		return ""
 	}

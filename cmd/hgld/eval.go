@@ -56,7 +56,7 @@ func evalStage() pipeline.StageOf[evalSettings] {
 			if s.Files.named() {
 				return s.Files.inputs(), []string{s.Out}
 			}
-			return []string{s.Model.Run, s.Images.Data}, []string{s.Out}
+			return []string{s.Model.Run, s.Images.Data, s.Files.Also}, []string{s.Out}
 		},
 		Run:   onJob(func(j *job, s *evalSettings) error { return (&evaluation{evalSettings: s}).run(j) }),
 		Check: func(s *evalSettings) error { _, err := (&evaluation{evalSettings: s}).options(); return err },

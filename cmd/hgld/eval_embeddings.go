@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
-	"hgld/curate"
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/internal/tensorfile"
@@ -34,7 +32,8 @@ type evalFileSettings struct {
 	Missing           settings.TextList `yaml:"missing" usage:"cells that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
 	Uneven            string            `yaml:"uneven" usage:"rows that lack some levels: refuse, or keep (a missing level says nothing)"`
 	EqualIDs          string            `yaml:"equal_ids" usage:"what a query and a gallery item with the same id are: same (image, left out of its ranking) or other (ranked); empty: same, if classes and vectors agree"`
-	Also              string            `yaml:"also" path:"in" usage:"further parents of classes, .csv with the columns level, class and also: an item is as relevant as by the best of its paths; empty: the labels are a tree"`
+	Also              string            `yaml:"also" path:"in" usage:"further parents of classes, .csv with the columns level, class and also: an item is as relevant as by the best of its paths; empty: those of the run, or else the labels are a tree"`
+	Tree              bool              `yaml:"tree" usage:"the labels are a tree, without the further parents that the run names"`
 	Ignore            string            `yaml:"ignore" usage:"label column, such as camera: items with the same value as the query are left out of its ranking"`
 	Unit              bool              `yaml:"unit" usage:"scale the vectors to length 1 first, so that scores are cosines"`
 }
@@ -100,7 +99,7 @@ func (e *evaluation) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrie
 		return nil, err
 	}
 	defer images.Close()
-	outputs, err := e.outputs(j, in.Levels, query, gallery, in.Same, in.Self, in.Classes.Names)
+	outputs, err := e.outputs(j, in.Levels, in.Truth, query, gallery, in.Same, in.Self, in.Classes.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -159,18 +158,9 @@ func (s *evalFileSettings) bindFurther(j *job, in *embeddings.Evaluation) error 
 	}
 	truth, err := retrieval.NewFurther(in.Levels, in.Classes.Names, in.Query.Labels, in.Gallery.Labels, list)
 	if err != nil {
-		if slices.ContainsFunc(list, func(f labels.FurtherParent) bool {
-			return f.Level == curate.DefaultLevels[0] && !slices.Contains(in.Levels, f.Level)
-		}) {
-			err = withHint(err, "the labels name no tags; `hgld labels build --also %s` writes a row for each landmark in place of "+
-				"its tag", word(s.Also))
-		}
 		return asUsage(err)
 	}
-	j.say("%s: %d of %s apply here", s.Also, truth.Used, count(len(list), "further parent"))
-	if len(truth.Unseen) > 0 {
-		j.say("careful: no item is of %.200q in the labels; check the names", truth.Unseen)
-	}
+	truth.Report(s.Also, list, j.say)
 	in.Truth = truth
 	return nil
 }

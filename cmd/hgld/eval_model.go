@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,13 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	if err != nil {
 		return nil, err
 	}
+	choice.Also = cmp.Or(e.Files.Also, choice.Also)
+	if e.Files.Tree {
+		choice.Also = ""
+	}
 	data, err := openDataOf(j.ctx, choice, j.say)
 	if err != nil {
-		return nil, err
+		return nil, e.furtherHint(err, choice.Also)
 	}
 	defer data.Close()
 	if len(data.Benchmarks) > 0 {
@@ -70,7 +75,11 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 		}
 		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
 	}
-	outputs, err := e.outputs(j, data.Query.Levels(), data.Query, ranked, data.Gallery == nil, o.Self, data.Query.Classes)
+	if o.Truth, err = train.TruthOf(data.Further, data.Query, data.Gallery); err != nil {
+		return nil, asUsage(err)
+	}
+	outputs, err := e.outputs(j, data.Query.Levels(), o.Truth, data.Query, ranked, data.Gallery == nil, o.Self,
+		data.Query.Classes)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +108,16 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	result.Of = of
 	return result, nil
+}
+
+// furtherHint adds the settings that help if the further parents of the run are missing, or do not fit the data.
+func (e *evaluation) furtherHint(err error, also string) error {
+	if e.Files.Also != "" || also == "" ||
+		len(pipeline.Missing([]string{also})) == 0 && !errors.As(err, new(*labels.FurtherLevelError)) {
+		return err
+	}
+	return withHint(err, "the run names further parents of classes, %s: --tree measures without any, and --also FILE "+
+		"with others", also)
 }
 
 // noteDuplicates tells the user of evaluated images that other splits have too, or other classes.

@@ -7,6 +7,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/blas"
 	"hgld/train/report"
+	"hgld/train/retrieval"
 )
 
 // evalOutputSettings name what is written besides the result.
@@ -20,10 +21,10 @@ type evalOutputSettings struct {
 }
 
 // outputs opens the outputs that the settings ask for. With same, query i is row i of the
-// gallery; otherwise self holds the gallery row of each query, or −1. classes returns the
-// class names of a level.
-func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Items, same bool, self []int32,
-	classes func(level int) []string) (*report.Outputs, error) {
+// gallery; otherwise self holds the gallery row of each query, or −1. truth decides what is
+// relevant; nil: the labels do. classes returns the class names of a level.
+func (e *evaluation) outputs(j *job, levels []string, truth retrieval.Truth, query, gallery report.Items, same bool,
+	self []int32, classes func(level int) []string) (*report.Outputs, error) {
 	s := &e.Outputs
 	var list []report.Output
 	if s.TREC != "" {
@@ -37,7 +38,7 @@ func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Item
 			return -1
 		}
 		t, err := report.TREC{Prefix: s.TREC, Places: s.TRECPlaces, Least: s.TRECLeast, Levels: len(levels),
-			Query: query, Gallery: gallery, Own: own, Say: j.say}.Open()
+			Truth: truth, Query: query, Gallery: gallery, Own: own, Say: j.say}.Open()
 		if errors.As(err, new(*report.LeastError)) || errors.As(err, new(*report.IDError)) {
 			return nil, withCode(exitUsage, err)
 		}
@@ -47,7 +48,7 @@ func (e *evaluation) outputs(j *job, levels []string, query, gallery report.Item
 		list = append(list, t)
 	}
 	if s.Report != "" {
-		list = append(list, report.Page{Path: s.Report, Levels: levels, Classes: classes, Query: query,
+		list = append(list, report.Page{Path: s.Report, Levels: levels, Classes: classes, Truth: truth, Query: query,
 			Gallery: gallery, Limit: j.limit, Places: s.Places, Seed: e.Measures.Seed, Map: j.drawMap}.Open())
 	}
 	if e.export != nil {

@@ -59,7 +59,7 @@ func changedSince(ctx context.Context, m *train.Model, run string) (string, erro
 		return fmt.Sprintf("%s cannot be compared with the images of the training: %v", settings.Images.Files()[0], err), nil
 	}
 	defer data.Close()
-	same, err := m.TrainedOn(data.Train)
+	same, err := m.TrainedOn(&data.Data)
 	if err != nil || same {
 		return "", err
 	}

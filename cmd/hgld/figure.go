@@ -65,6 +65,11 @@ func vectorFlags() []cli.Flag {
 	}
 }
 
+// alsoFlag names further parents, for figures of rankings.
+func alsoFlag() cli.Flag {
+	return &cli.StringFlag{Name: "also", Usage: "further parents of classes `FILE`, as in hgld eval run"}
+}
+
 // dealFlags say how mini-batches are made.
 func dealFlags() []cli.Flag {
 	return []cli.Flag{
@@ -171,7 +176,7 @@ func figureRegionCommand() *cli.Command {
 }
 
 func figureGapCommand() *cli.Command {
-	flags := append(append(vectorFlags(), dealFlags()...),
+	flags := append(append(append(vectorFlags(), alsoFlag()), dealFlags()...),
 		&cli.StringFlag{Name: "metric", Value: "AP", Usage: "`METRIC` of the finest level, or with its level: AP_level1, H-AP"})
 	return figureCommandOf("gap", "draw a metric of mini-batches, and of all items, by batch size",
 		"  hgld figure gap --embeddings e.npy --labels l.csv --sizes 32,64,128 --metric AP --out gap.svg", flags,
@@ -199,7 +204,7 @@ func figureGapCommand() *cli.Command {
 }
 
 func figureCurvesCommand() *cli.Command {
-	flags := append(vectorFlags(),
+	flags := append(vectorFlags(), alsoFlag(),
 		&cli.StringFlag{Name: "query", Usage: "`ID` of the query, or its row from 0"},
 		&cli.StringFlag{Name: "level", Usage: "`LEVEL` of the positives, or all for the hierarchical curve (default: the finest)"})
 	return figureCommandOf("curves", "draw precision and recall of one query for several models",
@@ -358,14 +363,18 @@ func figureInputs(c *cli.Context, j *job, want int) (list []figureItems, files [
 		if err := in.Complete(); err != nil {
 			return nil, nil, d, err
 		}
-		items, err := readItems(b, in)
+		items, err := readItems(b, in, func(e *embeddings.Evaluation) error {
+			return (&evalFileSettings{Also: c.String("also")}).bindFurther(j, e)
+		})
 		if err != nil {
 			return nil, nil, d, err
 		}
 		list = append(list, *items)
 	}
-	if labels := c.String("labels"); labels != "" {
-		files = append(slices.Clone(files), labels)
+	for _, file := range []string{c.String("labels"), c.String("also")} {
+		if file != "" {
+			files = append(slices.Clone(files), file)
+		}
 	}
 	return list, files, d, nil
 }
@@ -389,14 +398,20 @@ func figureInput(c *cli.Context, j *job, file string) *embeddings.Input {
 		Recorded: index.Recorded, Say: j.say}
 }
 
-// readItems reads vectors with their labels.
-func readItems(b device.Backend, in *embeddings.Input) (*figureItems, error) {
+// readItems reads vectors with their labels. bind may set what decides.
+func readItems(b device.Backend, in *embeddings.Input, bind func(*embeddings.Evaluation) error) (*figureItems, error) {
 	e, err := in.Load(b)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
+	if err := bind(e); err != nil {
+		return nil, err
+	}
 	items, err := itemsOf(b, &e.Query)
+	if err == nil && e.Truth != nil {
+		items.Truth = e.Truth
+	}
 	return &figureItems{Items: items, file: in.Embeddings, ids: e.Query.IDs, levels: e.Levels, classes: e.Classes}, err
 }
 

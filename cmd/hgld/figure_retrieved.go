@@ -30,6 +30,7 @@ func figureRetrievedCommand() *cli.Command {
 		&cli.StringFlag{Name: "qrels", Usage: "judgements `FILE` in place of labels, as in hgld eval run"},
 		&cli.StringFlag{Name: "qrels-usage", Usage: "`PART` of it: public or private; of Revisited Oxford and Paris easy, " +
 			"medium or hard"},
+		alsoFlag(),
 		&cli.StringFlag{Name: "equal-ids", Usage: "a query and an item of one id are the same image (same), or not (other)"},
 		&cli.BoolFlag{Name: "junk", Value: true, Usage: "draw junk, too, greyed among the first items"},
 		&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images named by the ids of the vectors"},
@@ -83,6 +84,10 @@ func retrievalOf(c *cli.Context, j *job) (*figure.Retrieval, []string, error) {
 	if in.Usage != "" && in.Qrels == "" {
 		return nil, nil, usagef("--qrels-usage is the part of a file of judgements; add --qrels")
 	}
+	also := evalFileSettings{Also: c.String("also")}
+	if also.Also != "" && in.Qrels != "" {
+		return nil, nil, usagef("--also gives classes further parents, and --qrels takes the place of classes: leave one out")
+	}
 	b, err := j.openDevice(0)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +100,13 @@ func retrievalOf(c *cli.Context, j *job) (*figure.Retrieval, []string, error) {
 		return nil, nil, err
 	}
 	defer e.Close()
-	r := &figure.Retrieval{Self: e.Self, Levels: len(e.Levels), Names: e.Classes.Names, Junk: c.Bool("junk")}
+	if err := also.bindFurther(j, e); err != nil {
+		return nil, nil, err
+	}
+	r := &figure.Retrieval{Self: e.Self, Levels: len(e.Levels), Junk: c.Bool("junk")}
+	if in.Qrels == "" {
+		r.Names = e.Classes.Names
+	}
 	if e.Truth != nil {
 		r.Truth = e.Truth
 	}
@@ -118,7 +129,7 @@ func retrievalOf(c *cli.Context, j *job) (*figure.Retrieval, []string, error) {
 		}
 	}
 	var inputs []string
-	for _, file := range []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, in.Qrels} {
+	for _, file := range []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, in.Qrels, also.Also} {
 		if file != "" {
 			inputs = append(inputs, file)
 		}

@@ -270,6 +270,14 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "--levels names the columns of classes; --levels " + word(e.Level) + " takes this one all the same"
 	}),
 	kind(exitUsage, func(*labels.LevelError) string { return fillIn }),
+	kind(exitUsage, func(e *labels.FurtherLevelError) string {
+		if e.Row.Level != curate.DefaultLevels[0] {
+			return ""
+		}
+		path, _, _ := strings.Cut(e.Row.Where, ".csv:")
+		return "the labels name no tags; `hgld labels build --also " + word(path+".csv") + "` writes a row for each landmark in " +
+			"place of its tag"
+	}),
 	kind(exitOK, func(e *embeddings.NoTreeError) string {
 		if e.Uneven() {
 			return fillIn

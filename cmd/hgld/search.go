@@ -218,7 +218,7 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
-	choice.HoldOut = 0
+	choice.HoldOut, choice.Also = 0, "" // a search judges nothing
 	data, err := openData(s.ctx, choice)
 	if pipeline.IsMissing(err) {
 		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+

@@ -238,7 +238,7 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if data.Query == nil && len(data.Benchmarks)+len(data.Landmarks) == 0 && r.Resumed() == "" {
 		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
-	if err := printInputMetrics(j, b, r, data.Validation); err != nil {
+	if err := printInputMetrics(j, b, r, data); err != nil {
 		return err
 	}
 	log, err := history.OpenLog(s.Out, r.Step())
@@ -260,11 +260,11 @@ func follow(j *job, r *train.Run) error {
 }
 
 // printInputMetrics prints the metrics of the input vectors, which the head should improve on.
-func printInputMetrics(j *job, b device.Backend, r *train.Run, held input.Dataset) error {
-	if _, are := input.AsVectored(held); !are || r.Step() > 0 || j.json {
+func printInputMetrics(j *job, b device.Backend, r *train.Run, data *selection.Data) error {
+	if _, are := input.AsVectored(data.Validation); !are || r.Step() > 0 || j.json {
 		return nil
 	}
-	result, err := train.MeasureVectors(j.ctx, b, held, r.Config())
+	result, err := train.MeasureVectors(j.ctx, b, data.Validation, r.Config(), data.Further)
 	if err != nil {
 		return trainError(err)
 	}

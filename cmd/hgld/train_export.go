@@ -135,6 +135,7 @@ func (o *exportChoice) embed(j *job, m *train.Model) (*export.Embeddings, error)
 	if err != nil {
 		return nil, err
 	}
+	choice.Also = "" // an export judges nothing
 	data, err := openData(j.ctx, choice)
 	if err != nil {
 		return nil, err

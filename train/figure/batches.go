@@ -20,6 +20,7 @@ import (
 type Items struct {
 	Vectors [][]float64   // of unit length
 	Labels  []labels.Path // finest first
+	Truth   Truth         // decides how many levels two items share; nil: Labels do
 }
 
 // NewItems divides vectors of F32 numbers, cols each, by their lengths.
@@ -119,6 +120,14 @@ func (it *Items) ranked(query int, rows []int) []byte {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s[b], s[a]) })
 	path, shared := it.Labels[query], make([]byte, 0, len(order))
+	if it.Truth != nil {
+		all := make([]byte, len(it.Labels))
+		it.Truth.Shared(all, query)
+		for _, i := range order {
+			shared = append(shared, all[others[i]])
+		}
+		return shared
+	}
 	for _, i := range order {
 		other := it.Labels[others[i]]
 		if n, known := path.Related(other, 0, len(path)); known || path.Depth() == 0 || other.Depth() == 0 {

@@ -41,7 +41,7 @@ type Retrieval struct {
 	// Levels is the number of levels of Truth.
 	Levels int
 
-	// Names returns the names of the classes of a level, if labels decide.
+	// Names returns the names of the classes of a level; nil: the items have no classes.
 	Names func(level int) []string
 
 	// Box returns the box of a query, which is cut out of its image; nil: the whole images are drawn.
@@ -66,7 +66,7 @@ func Retrieved(ctx context.Context, r *Retrieval, a *Album, queries []int, items
 			return nil, err
 		}
 		own.Frame, own.Caption = color.Black, "query"
-		if r.Truth == nil {
+		if r.Names != nil {
 			own.Caption = nameOf(r.Names(0), r.Queries.Labels[q][0])
 		}
 		row := report.SheetRow{Title: id, Tiles: []report.Tile{own}}
@@ -138,7 +138,7 @@ func (r *Retrieval) mark(t *report.Tile, q int, f found, place int) {
 	case f.shared == device.AbsentLevel:
 		t.Caption, t.Frame, t.Picture = "junk", color.Gray{150}, faded(t.Picture)
 		return
-	case r.Truth == nil:
+	case r.Names != nil:
 		t.Caption = nameOf(r.Names(0), r.Gallery.Labels[f.row][0])
 	case f.shared == 0:
 		t.Caption = fmt.Sprintf("%d negative", place)

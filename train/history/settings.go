@@ -67,7 +67,7 @@ func (s *Settings) Write() (same bool, err error) {
 	copied := *s
 	copied.Out = "."
 	copied.Images.Benchmarks = slices.Clone(s.Images.Benchmarks)
-	paths := []*string{&copied.Images.Data, &copied.Images.Embeddings, &copied.Images.Labels}
+	paths := copied.Images.Paths()
 	copied.Landmarks.Truth, copied.Landmarks.Images = slices.Clone(s.Landmarks.Truth), slices.Clone(s.Landmarks.Images)
 	for _, list := range copied.lists() {
 		for i := range list {
@@ -121,7 +121,7 @@ func ReadSettings(run string) (*Settings, error) {
 	if err := yaml.Unmarshal(text, &s); err != nil {
 		return nil, &SettingsError{filepath.Join(run, SettingsFile), err}
 	}
-	for _, path := range []*string{&s.Images.Data, &s.Images.Embeddings, &s.Images.Labels} {
+	for _, path := range s.Images.Paths() {
 		if *path != "" {
 			*path = resolve(run, *path)
 		}

@@ -20,7 +20,7 @@ import (
 // the time. At most Reads + Workers encoded images are in memory.
 type Loader struct {
 	Data     Dataset       // images or vectors
-	Labels   []labels.Path // of every item, as the batches hold them
+	Labels   []labels.Path // of every item, as the batches hold them: all of one length
 	Size     int           // rows of a batch
 	First    int           // first row of a batch that is loaded; the others are those of other processes
 	Part     int           // how many rows are loaded; 0: all
@@ -84,7 +84,7 @@ type Batch struct {
 	sent   bool    // the images are on the device, in place
 	place  int
 	Crop   []int32 // [part, 3]: top, left, flip
-	Labels []int32 // [size, L]
+	Labels []int32 // [size, columns of Loader.Labels]
 
 	missing  sync.WaitGroup // rows that are still missing
 	mu       sync.Mutex
@@ -176,8 +176,11 @@ func (l *Loader) timed(ctx context.Context, plan iter.Seq2[Work, error], took *t
 
 // NewBatch returns the memory of a batch.
 func (l *Loader) NewBatch() *Batch {
-	levels := len(l.Data.Levels())
-	b := &Batch{Crop: make([]int32, l.rows()*3), Labels: make([]int32, l.Size*levels)}
+	columns := len(l.Data.Levels())
+	if len(l.Labels) > 0 {
+		columns = len(l.Labels[0])
+	}
+	b := &Batch{Crop: make([]int32, l.rows()*3), Labels: make([]int32, l.Size*columns)}
 	if l.Packs {
 		b.packed = newPacked(l.rows(), l.In.Size)
 	} else {

@@ -21,7 +21,10 @@ type Loss interface {
 }
 
 // Batch is the input of a loss. Embeddings are rows. Labels are I32 with one column per level,
-// finest first; −1 means no label.
+// finest first; −1 means no label. With several paths of classes to a row, the columns of one path
+// follow those of another, and a row with fewer paths repeats one. Two rows then share as many of the
+// compared levels as the best pair of their paths. Losses that compare a row with its one class take
+// that of the first path.
 //
 // The gallery is the batch itself (the same Var, so that it takes gradient from both sides), a
 // memory (a leaf without gradient), or both in one array. A row whose labels are all −1, such as
@@ -35,6 +38,8 @@ type Batch struct {
 	Self          device.Array // I32 [Q]: each query's own row in the gallery, or −1; absent: no query has one
 
 	Memory *Memory // a second gallery, or nil
+
+	Paths int // paths of a row; 0: one. With several, all rows have a class at every level, or at none
 
 	// Key is I32 [2]: seed and step. Losses draw random numbers from it: the amplitudes [Q,G] of
 	// BlackBoxAP's margin and the coefficients of mixtures. If Drawn, F32 of the same shape, is

@@ -62,7 +62,7 @@ func (l *proxied) Forward(t *grad.Tape, b *Batch) *grad.Var {
 		l.labels = constant(t, flat).Reshape(len(l.paths), l.to-l.from)
 	}
 	level := *b
-	level.QueryLabels = b.QueryLabels.ColRange(l.from, l.to)
+	level.QueryLabels, level.Paths = b.QueryLabels.ColRange(l.from, l.to), 1
 	if l.normalise {
 		level.Query = unit(t, b.Query)
 	}

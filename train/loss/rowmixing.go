@@ -81,7 +81,7 @@ func (m *rowMixing) extend(t *grad.Tape, b *Batch, level int) *Batch {
 	})
 	x := mixture(t, b.Query, left, right, share, other)
 	extended := &Batch{Query: x, Gallery: x, QueryLabels: classes.Value, GalleryLabels: classes.Value, Self: m.identity,
-		Key: b.Key}
+		Key: b.Key, Paths: b.Paths}
 	if b.Memory != nil {
 		extended.Memory = m.memory(t, b.Memory, rows, all)
 	}

@@ -32,7 +32,7 @@ func overScores(t *grad.Tape, b *Batch, g gallery, o device.SharedKind, weight *
 	loss := t.New(device.F32, 1)
 	t.Do(func(d device.Backend) {
 		d.Scores(s.Value, query.Value, rows.Value)
-		d.Shared(shared.Value, b.QueryLabels, g.labels, g.self, o)
+		b.share(t, d, shared.Value, g, o)
 		compute(d, loss.Value, ds.Value, s.Value, shared.Value)
 	})
 	t.Done(s)
@@ -75,12 +75,35 @@ func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.V
 	return weighted(t, c.weights(m.Weight), []*grad.Var{batch, memory})
 }
 
+// share writes the levels [Q,G] that queries share with a gallery: with several paths, the most that two of
+// them share. The maximum of a and b is a + [b − a]₊.
+func (b *Batch) share(t *grad.Tape, d device.Backend, shared device.Array, g gallery, o device.SharedKind) {
+	paths := max(b.Paths, 1)
+	levels := b.QueryLabels.Cols() / paths
+	of := func(a device.Array, path int) device.Array { return a.ColRange(path*levels, (path+1)*levels) }
+	d.Shared(shared, of(b.QueryLabels, 0), of(g.labels, 0), g.self, o)
+	if paths == 1 {
+		return
+	}
+	rows, cols := shared.Dims[0], shared.Dims[1]
+	most, more := t.Scratch(device.F32, rows, cols), t.Scratch(device.F32, rows, cols)
+	d.Copy(most, shared)
+	for pair := 1; pair < paths*paths; pair++ {
+		d.Shared(shared, of(b.QueryLabels, pair/paths), of(g.labels, pair%paths), g.self, o)
+		d.Copy(more, shared)
+		d.Axpby(more, 1, more, -1, most)
+		d.Act(more, more, device.ReLU)
+		d.Axpby(most, 1, most, 1, more)
+	}
+	d.Copy(shared, most)
+}
+
 // levels returns the number of levels that are compared under o.
 func (b *Batch) levels(o device.SharedKind) int {
 	if o.To > 0 {
 		return o.To - o.From
 	}
-	return b.QueryLabels.Cols()
+	return b.QueryLabels.Cols() / max(b.Paths, 1)
 }
 
 // normalised returns b with rows of unit length. If the gallery is the batch, it stays the same

@@ -106,11 +106,19 @@ func (p *page) cases(ctx context.Context, out *report.Page, r *retrieval.Result)
 // ranking returns the pictures of a query and of its first places.
 func (p *page) ranking(ctx context.Context, query, gallery Pictured, q int) []report.Picture {
 	list := []report.Picture{p.picture(ctx, query, q, "query")}
+	var truth []byte
+	if p.Truth != nil {
+		truth = make([]byte, gallery.Len())
+		p.Truth.Shared(truth, q)
+	}
 	for _, g := range p.found[q] {
 		if g < 0 {
 			break
 		}
 		shared := query.Labels(q).Shared(gallery.Labels(int(g)))
+		if truth != nil {
+			shared = int(truth[g])
+		}
 		picture := p.picture(ctx, gallery, int(g), fmt.Sprintf("l%d", report.Frame(shared, len(p.Levels))))
 		picture.Alt = fmt.Sprintf("%s, %d of %d levels shared with the query", picture.Caption, shared, len(p.Levels))
 		list = append(list, picture)

@@ -35,6 +35,9 @@ type Page struct {
 	Levels  []string
 	Classes func(level int) []string // returns the names of the classes of a level
 
+	// Truth decides how many levels an item shares with a query; nil: their labels do.
+	Truth retrieval.Truth
+
 	// Query and Gallery are the items. The page shows pictures if both are Pictured.
 	Query, Gallery Items
 

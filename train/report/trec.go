@@ -33,6 +33,9 @@ type TREC struct {
 	// Levels is the number of levels.
 	Levels int
 
+	// Truth decides how many levels an item shares with a query; nil: their labels do.
+	Truth retrieval.Truth
+
 	// Query and Gallery are the items.
 	Query, Gallery Items
 
@@ -66,6 +69,7 @@ type trecFiles struct {
 	queries, names []string          // names of the queries and of the gallery items
 	line           []byte            // buffer for the current line
 	byClass        map[int32][]int32 // gallery rows by the class that a positive shares
+	shared         []byte            // buffer for what Truth says
 }
 
 // IDError says that an id names several items.
@@ -143,6 +147,9 @@ func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
 		t.line = append(strconv.AppendFloat(t.line, float64(scores[k]), 'g', -1, 32), " hgld\n"...)
 		t.runOut.Write(t.line)
 	}
+	if t.Truth != nil {
+		return t.judged(query)
+	}
 	path := t.Query.Labels(query)
 	own, err := t.Own(query), error(nil)
 	for _, row := range t.byClass[path[t.Levels-t.Least]] {
@@ -151,6 +158,20 @@ func (t *trecFiles) Ranking(query int, rows []int32, scores []float32) error {
 		}
 		if shared, known := path.Related(t.Gallery.Labels(int(row)), 0, t.Levels); known && shared >= t.Least {
 			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", id, t.names[row], shared)
+		}
+	}
+	return err
+}
+
+// judged writes the positives of a query by the truth.
+func (t *trecFiles) judged(query int) (err error) {
+	if t.shared == nil {
+		t.shared = make([]byte, t.Gallery.Len())
+	}
+	t.Truth.Shared(t.shared, query)
+	for row, shared := range t.shared {
+		if row != t.Own(query) && int(shared) >= t.Least && int(shared) <= t.Levels {
+			_, err = fmt.Fprintf(t.relOut, "%s 0 %s %d\n", t.queries[query], t.names[row], shared)
 		}
 	}
 	return err

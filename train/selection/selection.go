@@ -34,6 +34,8 @@ type Images struct {
 
 	Uneven bool `yaml:"uneven" usage:"keep vectors whose labels lack some levels, as eval does with uneven: keep"`
 
+	Also string `yaml:"also" path:"in" usage:"further parents of classes, .csv with the columns level, class and also, such as landmarks_also.csv; empty: the labels are a tree"`
+
 	Benchmarks []string `yaml:"benchmarks" path:"in" store:"s3" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
@@ -51,6 +53,9 @@ func (s *Images) String() string {
 	if s.Embeddings != "" {
 		text = s.Embeddings
 	}
+	if s.Also != "" {
+		text += ", further parents " + s.Also
+	}
 	if s.HoldOut > 0 {
 		text += fmt.Sprintf(", %v of the classes held out by seed %d", s.HoldOut, s.HoldOutSeed)
 	}
@@ -59,6 +64,14 @@ func (s *Images) String() string {
 
 // Evaluated describes the images that are evaluated.
 func (s *Images) Evaluated() string {
+	text := s.measured()
+	if s.Also != "" {
+		text += ", further parents " + s.Also
+	}
+	return text
+}
+
+func (s *Images) measured() string {
 	switch {
 	case len(s.Benchmarks) > 0:
 		return strings.Join(s.Benchmarks, ", ")
@@ -71,8 +84,16 @@ func (s *Images) Evaluated() string {
 	return fmt.Sprintf("%s, query %s", s.Data, s.Query)
 }
 
-// Files lists the files of the training data: a folder of shards, or vectors and labels.
+// Files lists the files of the training data: a folder of shards, or vectors and labels; then further parents.
 func (s *Images) Files() []string {
+	list := s.labelled()
+	if s.Also != "" {
+		list = append(list, s.Also)
+	}
+	return list
+}
+
+func (s *Images) labelled() []string {
 	if s.Embeddings != "" {
 		labelFile, _ := embeddings.LabelsFor(s.Labels, s.Embeddings) // opening it reports the error
 		return []string{s.Embeddings, labelFile}
@@ -82,6 +103,9 @@ func (s *Images) Files() []string {
 	}
 	return []string{s.Data}
 }
+
+// Paths returns the settings that each name one file or folder.
+func (s *Images) Paths() []*string { return []*string{&s.Data, &s.Embeddings, &s.Labels, &s.Also} }
 
 // Set is an opened folder of shards.
 type Set interface {
@@ -180,6 +204,17 @@ func (s *Images) Open(o Opener) (*Data, error) {
 	if err := s.check(); err != nil {
 		return nil, misfit(err)
 	}
+	d, err := s.open(o)
+	if err != nil || s.Also == "" {
+		return d, err
+	}
+	if err := d.openFurther(s.Also, o); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (s *Images) open(o Opener) (*Data, error) {
 	if s.Embeddings != "" {
 		return s.openVectors(o)
 	}
@@ -202,6 +237,9 @@ func (s *Images) check() error {
 		return errors.New("benchmarks name images, but embeddings is " + s.Embeddings)
 	case s.Gallery != "" && s.Query == "":
 		return fmt.Errorf("gallery is %.80q, but no query split ranks it", s.Gallery)
+	case s.Also != "" && len(s.Benchmarks) > 0:
+		return errors.New("benchmarks have one level each, in which classes have no further parents: leave out also, or " +
+			"evaluate a split as the test")
 	case len(s.Splits) == 0:
 		return errors.New("splits is empty: name at least one, such as train")
 	case len(s.Benchmarks) > 0 && s.Query != "":
@@ -324,6 +362,27 @@ func (t *otherTree) Split(name labels.Split) (input.Dataset, error) {
 		t.say("%s: %d of %d images of the split %s have no label there, and are left out", t.path, left, d.Len(), name)
 	}
 	return s, nil
+}
+
+// openFurther reads further parents of the classes of the data.
+func (d *Data) openFurther(path string, o Opener) error {
+	if o.Verify != nil {
+		if err := o.Verify(path); err != nil {
+			return err
+		}
+	}
+	var err error
+	if d.Further, err = labels.OpenFurtherParents(path); err != nil {
+		return err
+	}
+	parents, err := train.ParentsOf(d.Further, d.Train, d.Validation, d.Query, d.Gallery)
+	if err != nil {
+		return misfit(err)
+	}
+	if o.Say != nil {
+		parents.Report(path, d.Further, o.Say)
+	}
+	return nil
 }
 
 // openBenchmarks opens the parts of a test. Without a gallery split, the queries are ranked

@@ -116,7 +116,7 @@ func (s *Study) Make(dir string, scale Scale, anchor func(path string) string) (
 			own := new(*shared[v])
 			r := &Run{Name: fmt.Sprintf("%s-seed%d", v.Name, seed), Variant: v, Seed: seed, Settings: own}
 			own.Seed, own.Out = seed, filepath.Join(dir, RunsFolder, r.Name)
-			for _, path := range []*string{&own.Images.Data, &own.Images.Embeddings, &own.Images.Labels} {
+			for _, path := range own.Images.Paths() {
 				*path = strings.ReplaceAll(*path, "{seed}", fmt.Sprint(seed))
 			}
 			if s.HoldOutBySeed && own.Images.HoldOut > 0 {

@@ -191,6 +191,22 @@ func TestEvaluationOfTheCallersMemory(t *testing.T) {
 	}
 }
 
+// A query of class 7 and parent 1, and two items of other classes: 8 of parent 2, and 9 of parent 1. With 2 as a
+// further parent of 7, the first shares a level, too.
+func TestEvaluationByFurtherParents(t *testing.T) {
+	query := &call.Side{Vectors: call.Matrix{F32: []float32{1}, Rows: 1, Cols: 1, Stride: 1}, Classes: []int32{7, 1}}
+	gallery := &call.Side{Vectors: call.Matrix{F32: []float32{2, 1}, Rows: 2, Cols: 1, Stride: 1},
+		Classes: []int32{8, 2, 9, 1}}
+	for also, want := range map[string]float64{"": 1. / 2, `{"level": "fine", "class": 7, "class_name": "q", "also": 2,
+		"also_name": "b", "where": "row 0"}`: 1} {
+		spec := []byte(`{"levels": ["fine", "coarse"], "metrics": ["AP"], "also": [` + also + `]}`)
+		r, err := call.Evaluate(context.Background(), backend, spec, query, gallery, nil)
+		if err != nil || r.Mean("AP_level1") != want {
+			t.Errorf("%s: %+v, %v, want %v", also, r, err, want)
+		}
+	}
+}
+
 func TestTableHasEveryLossWithBothPresets(t *testing.T) {
 	list, err := call.Table()
 	if err != nil {

@@ -30,6 +30,8 @@ type Measures struct {
 	Levels      []string `json:"levels"`      // names of the levels, finest first
 	Threads     int      `json:"threads"`     // 0: one for each processor
 	PerQuery    bool     `json:"per_query"`   // keep the values of every query
+
+	Also []FurtherParent `json:"also"` // further parents of classes; nil: the labels are a tree
 }
 
 // Side is one side of an evaluation. Classes are any numbers from 0, one for each row and level, finest
@@ -79,6 +81,9 @@ func Evaluate(ctx context.Context, backend func(threads int) device.Backend, tex
 		for i := range e.Self {
 			e.Self[i] = int32(i)
 		}
+	}
+	if err := m.bindFurther(e, classes); err != nil {
+		return nil, err
 	}
 	evaluate := retrieval.Evaluate
 	if m.Independent {

@@ -119,7 +119,9 @@ int64_t hgld_ring_first(int64_t size, int64_t batch, int64_t n);
 /* Ranks the gallery for every query, and sets *result. measures is {"metrics": ["R@1", ...], "ties": "row" or
  * "average", "mean": "query" or "class", "intervals": false, "resample": "query" or "class", "seed",
  * "gap": batch size, "unit": divide rows by their length first, "independent": the levels form no
- * tree, "levels": names, finest first, "threads", "per_query": keep the values of single queries}.
+ * tree, "levels": names, finest first, "threads", "per_query": keep the values of single queries, "also": further
+ * parents of classes, [{"level": its name, "class": number, "class_name", "also": number of a class of the next
+ * coarser level, "also_name", "where": which row it is}]; the names and "where" are for errors}.
  * Classes are any numbers from 0. gallery may be NULL: the queries, each left out of its own ranking.
  * self is as in hgld_batch. A number in cancel that is not 0 lets hgld_cancel stop the call. */
 int hgld_evaluate(char *measures, hgld_side *query, hgld_side *gallery, int32_t *self, uint64_t cancel,

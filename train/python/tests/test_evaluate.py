@@ -174,6 +174,65 @@ def test_tables_of_pandas(rows: Rows) -> None:
     assert found.record["hgld_eval"] == 1
 
 
+def test_further_parents(rows: Rows, hgld_run: Callable[..., Any], files: Path) -> None:
+    # The example of docs/labels.md: a query that is a bridge and a river, and items by falling score.
+    query, gallery = np.ones((1, 1)), np.arange(5.0, 0.0, -1.0)[:, None]
+    own = [["Q", "bridge", "human-made"]]
+    items = [
+        ["A", "river", "natural"],
+        ["B", "bridge", "human-made"],
+        ["C", "lake", "natural"],
+        ["Q", "bridge", "human-made"],
+        ["E", "church", "human-made"],
+    ]
+    names = ["landmark", "supercategory", "kind"]
+    for also, ap, hap in (
+        (None, 0.5, 0.475),
+        ([("landmark", "Q", "river"), ("landmark", "X", "river")], (1 + 1 + 3 / 4) / 3,
+         (1 / 3 + 1 / 3 + 1 / 6 + 11 / 24 + 1 / 6) / 2),
+    ):  # fmt: skip
+        found = hgld.evaluate(
+            query, own, gallery=gallery, gallery_labels=items, levels=names, normalize=False, metrics=["AP", "H-AP"],
+            also=also,
+        )  # fmt: skip
+        assert found["AP_level1"] == pytest.approx(ap, abs=1e-12)
+        assert found["H-AP"] == pytest.approx(hap, abs=1e-12)
+    # The same as the program's: c9, a parent that no row has, is the coarsest level and needs none.
+    x, y = rows
+    (files / "also.csv").write_text("level,class,also\nfine,f0,c1\nfine,f3,c9\nfine,f4,c9\n")
+    want = hgld_run(
+        "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--also", "also.csv", "--out", "a.json"
+    )
+    table = pd.DataFrame({"level": "fine", "class": [0, 3, 4], "also": [1, 9, 9], "source": "curated"})
+    found = hgld.evaluate(x, y, levels=["fine", "coarse"], also=table)
+    same(found, want)
+    texts = pd.DataFrame({"fine": [f"f{c}" for c in y[:, 0]], "coarse": [f"c{c}" for c in y[:, 1]]})
+    by_text = hgld.evaluate(x, texts, also=pd.read_csv(files / "also.csv"))
+    same(by_text, want)
+    assert by_text.record["ground"]["truth_sha256"] == want["ground"]["truth_sha256"]
+    assert found["H-AP"] != hgld.evaluate(x, y)["H-AP"]
+    three = np.stack([y[:, 0], y[:, 0] // 2, y[:, 0] // 8], axis=1)
+    for text, call in {
+        "also, row 0: the level is 'tag'; want one below the coarsest: level0": lambda: hgld.evaluate(
+            x, y, also=[("tag", 1, 2)]
+        ),
+        "also, row 0 has 2 cells": lambda: hgld.evaluate(x, y, also=[("level0", 1)]),
+        "want level, class and also": lambda: hgld.evaluate(x, y, also=pd.DataFrame({"class": [1]})),
+        "also is 'also.csv', want rows": lambda: hgld.evaluate(x, y, also="also.csv"),
+        "also, row 0: want a class": lambda: hgld.evaluate(x, y, also=[("level0", 1, None)]),
+        'also, row 0: no item is of the level1 "77", so its level2': lambda: hgld.evaluate(
+            x, three, also=[("level0", 1, 77)]
+        ),
+        "nothing to ignore": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)], ignore=y[:, 0]),
+        "form a tree, and": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)], independent=True, metrics=["R@1"]),
+        "need a class at every level": lambda: hgld.evaluate(
+            x, np.where(np.arange(36)[:, None] > 0, y, [[0, -1]]), also=[("level0", 1, 2)]
+        ),
+    }.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            call()
+
+
 def test_errors_say_what_is_wanted(rows: Rows) -> None:
     x, y = rows
     broken = x.copy()

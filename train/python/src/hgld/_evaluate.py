@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +131,7 @@ def evaluate(
     ignore: ArrayLike | None = None,
     gallery_ignore: ArrayLike | None = None,
     independent: bool = False,
+    also: object | None = None,
     ties: str = "row",
     mean: str = "query",
     resample: str = "query",
@@ -159,6 +160,9 @@ def evaluate(
         ignore: [N] numbers, such as cameras; gallery rows with the same number are left out. -1: none.
         gallery_ignore: [G] numbers of the gallery.
         independent: the levels do not form a tree; only metrics of one level are measured.
+        also: further parents of classes: rows of level, class and further parent, or a data frame with the columns
+            level, class and also, such as ``pandas.read_csv("landmarks_also.csv")``. An item counts by the best of
+            its paths; None: the labels are a tree.
         ties: order of equal scores, "row" or "average" over all orders.
         mean: what a mean is taken over, "query" or "class".
         resample: what the bootstrap resamples, "query" or "class".
@@ -183,7 +187,8 @@ def evaluate(
         names = [levels] if isinstance(levels, str) else [str(name) for name in levels]
     if len(names) != len(classes):
         raise HgldError(f"there are {len(names)} names of levels for {len(classes)} levels")
-    numbered, numbered_others = _number(classes, others)
+    further = _further(also, names)
+    numbered, numbered_others = _number(classes, others, further)
     keep: list[object] = []
     sides = [_side(query, numbered, ignore, "ignore", keep)]
     if other is not None and numbered_others is not None:
@@ -203,6 +208,7 @@ def evaluate(
         "levels": names,
         "threads": _library.whole(threads, "threads", 0),
         "per_query": per_query,
+        "also": [{key: f[key] for key in f if key != "at"} for f in further],
     }
     if metrics is not None:
         measures["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -348,17 +354,54 @@ def _columns(value: object, name: str) -> tuple[list[str], list[NDArray[Any]]]:
 
 
 def _number(
-    classes: list[NDArray[Any]], others: list[NDArray[Any]] | None
+    classes: list[NDArray[Any]], others: list[NDArray[Any]] | None, further: list[dict[str, Any]]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
-    """Classes of both sides as numbers [rows, levels]; equal classes have equal numbers."""
+    """Classes of both sides as numbers [rows, levels]; equal classes have equal numbers, also those of further
+    parents, which are numbered in place."""
     import numpy as np
 
     columns, split = [], len(classes[0])
+    rows = split if others is None else split + len(others[0])
     for level, column in enumerate(classes):
         both = column if others is None else np.concatenate([column, others[level]])
-        columns.append(_codes(both))
+        named = [(f, key) for f in further for key in ("class", "also") if f["at"] + (key == "also") == level]
+        if named:
+            more = np.empty(len(named), dtype=object)
+            more[:] = [f[key] for f, key in named]
+            both = np.concatenate([both.astype(object), more])
+        codes = _codes(both)
+        for (f, key), code in zip(named, codes[rows:].tolist(), strict=True):
+            f[key], f[f"{key}_name"] = code, str(f[key])
+        columns.append(codes[:rows])
     table = np.ascontiguousarray(np.stack(columns, axis=1))
     return table[:split], table[split:] if others is not None else None
+
+
+def _further(also: object | None, levels: list[str]) -> list[dict[str, Any]]:
+    """The rows of further parents, with the place of their level."""
+    if also is None:
+        return []
+    if hasattr(also, "columns"):
+        frame: Any = also
+        if not {"level", "class", "also"} <= {str(c) for c in frame.columns}:
+            raise HgldError(f"also has the columns {', '.join(map(str, frame.columns))}; want level, class and also")
+        rows = list(zip(*(frame[c].tolist() for c in ("level", "class", "also")), strict=True))
+    elif isinstance(also, (str, bytes)) or not isinstance(also, Iterable):
+        raise HgldError(
+            f"also is {str(also)[:80]!r}, want rows of level, class and further parent, or a data frame such as "
+            "pandas.read_csv(file)"
+        )
+    else:
+        rows = [tuple(row) for row in also]
+    list_of: list[dict[str, Any]] = []
+    for i, row in enumerate(rows):
+        if len(row) != 3:
+            raise HgldError(f"also, row {i} has {len(row)} cells, want level, class and further parent")
+        level, known, where = str(row[0]), str(row[0]) in levels[:-1], f"also, row {i}"
+        if not known:
+            raise HgldError(f"{where}: the level is {level!r}; want one below the coarsest: {', '.join(levels[:-1])}")
+        list_of.append({"level": level, "at": levels.index(level), "class": row[1], "also": row[2], "where": where})
+    return list_of
 
 
 def _codes(column: NDArray[Any]) -> NDArray[np.int32]:
