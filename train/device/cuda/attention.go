@@ -36,15 +36,20 @@ func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) he
 
 // attentionKernels are the kernels of an attention and how they are launched.
 type attentionKernels struct {
-	module, forward, gradQ, gradKV string
-	grid, threads                  int
-	shared, gradShared             int // bytes
+	module                 string
+	forward, gradQ, gradKV attentionKernel
+}
+
+// attentionKernel is a kernel with its blocks, its threads in a block and its bytes of shared memory.
+type attentionKernel struct {
+	name                  string
+	grid, threads, shared int
 }
 
 const (
-	// attentionTokens is the number of tokens of a block of the kernels for tensor cores: OWN of
+	// attentionRows is the number of tokens that a warp of the kernels for tensor cores owns: ROWS of
 	// attentiontiles.h.
-	attentionTokens = 64
+	attentionRows = 16
 
 	// widestHead is the largest head that they compute.
 	widestHead = 128
@@ -59,27 +64,55 @@ func (h heads) kernels(c *call, arrays ...device.Array) attentionKernels {
 	}
 	if c.dtype != device.BF16 || along%8 != 0 || h.size > widestHead {
 		warps := int(h.images) * int(h.tokens) * int(h.heads)
+		plain := func(name string) attentionKernel { return attentionKernel{name, blocks(warps, 8), 256, 0} }
+		return attentionKernels{"attention", plain("attention"), plain("attention_grad_q"), plain("attention_grad_kv")}
+	}
+	if h.size > 64 {
 		return attentionKernels{
-			module: "attention", forward: "attention", gradQ: "attention_grad_q", gradKV: "attention_grad_kv",
-			grid: blocks(warps, 8), threads: 256,
+			module:  "attentionbf16",
+			forward: h.tiled("attention_128", 4, attentionTile{width: 128, step: 32, own: 1}),
+			gradQ:   h.tiled("attention_grad_q_128", 4, attentionTile{width: 128, step: 16, own: 2}),
+			gradKV:  h.tiled("attention_grad_kv_128", 4, attentionTile{width: 128, step: 16, own: 2, keeps: true}),
 		}
 	}
-	k := attentionKernels{
-		module: "attentionbf16", forward: "attention_64", gradQ: "attention_grad_q_64", gradKV: "attention_grad_kv_64",
-		grid: int(h.images) * int(h.heads) * blocks(int(h.tokens), attentionTokens), threads: 128,
+	return attentionKernels{
+		module:  "attentionbf16",
+		forward: h.tiled("attention_64", 8, attentionTile{width: 64, step: 64, own: 1}),
+		gradQ:   h.tiled("attention_grad_q_64", 8, attentionTile{width: 64, step: 32, own: 2}),
+		gradKV:  h.tiled("attention_grad_kv_64", 4, attentionTile{width: 64, step: 32, own: 2, keeps: true}),
 	}
-	width := 64
-	if int(h.size) > width {
-		width, k.forward, k.gradQ, k.gradKV = widestHead, "attention_128", "attention_grad_q_128", "attention_grad_kv_128"
-	}
-	k.shared, k.gradShared = attentionShared(width, 1, 4096/width), attentionShared(width, 2, 2048/width)
-	return k
 }
 
-// attentionShared returns the size in bytes of a room of attentiontiles.h: the block's own rows of
-// some arrays, and two steps of two others.
-func attentionShared(width, arrays, step int) int {
-	return (arrays*attentionTokens + 2*2*step) * (width + 8) * device.BF16.Size()
+// tiled launches a kernel for tensor cores in the fewest blocks of at most so many warps, which share the tokens
+// of a head evenly: few blocks read the other tokens seldom, and few warps are without a token.
+func (h heads) tiled(name string, most int, t attentionTile) attentionKernel {
+	warps := blocks(int(h.tokens), attentionRows)
+	tiles := blocks(warps, most)
+	warps = blocks(warps, tiles)
+	return attentionKernel{name, int(h.images) * int(h.heads) * tiles, 32 * warps, t.shared(warps)}
+}
+
+func (k attentionKernel) run(c *call, module string) {
+	c.run(module, k.name, k.grid, k.threads, k.shared)
+}
+
+// attentionTile is what a block has in shared memory.
+type attentionTile struct {
+	width int  // of a row
+	step  int  // tokens that stream past at a time
+	own   int  // arrays of which each warp has its own rows
+	keeps bool // these rows are needed to the end, where the other array of each step has its marks
+}
+
+// shared returns the bytes of the memory: two steps of two arrays, and the rows of the warps. Rows that are needed
+// before the first step alone are where the second will be.
+func (t attentionTile) shared(warps int) int {
+	row := (t.width + 8) * device.BF16.Size()
+	step, own := 2*t.step*row, warps*t.own*attentionRows*row
+	if t.keeps {
+		return 2*step + own + 2*2*t.step*device.F32.Size()
+	}
+	return step + max(step, own)
 }
 
 // Attention computes softmax(q·kᵀ/√Dh)·v for each head.
@@ -87,7 +120,7 @@ func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) 
 	h := attentionOf("Attention", dst, lse, qkv, length, o)
 	c := b.op("Attention").active(dst).ptr(f32(lse)).active(qkv).ptr(i32(length))
 	k := h.kernels(c, dst, qkv)
-	structure(c, &h).run(k.module, k.forward, k.grid, k.threads, k.shared)
+	k.forward.run(structure(c, &h), k.module)
 }
 
 // AttentionGrad is the gradient of Attention in terms of its result y.
@@ -100,9 +133,9 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 	c := b.op("AttentionGrad").active(dqkv).addr(delta).active(dy).active(y).ptr(f32(lse)).active(qkv).
 		ptr(i32(length))
 	k := h.kernels(c, dqkv, dy, y, qkv)
-	structure(c, &h).run(k.module, k.gradQ, k.grid, k.threads, k.gradShared)
+	k.gradQ.run(structure(c, &h), k.module)
 	c = b.op("AttentionGrad").active(dqkv).addr(delta).active(dy).ptr(f32(lse)).active(qkv).ptr(i32(length))
-	structure(c, &h).run(k.module, k.gradKV, k.grid, k.threads, k.gradShared)
+	k.gradKV.run(structure(c, &h), k.module)
 }
 
 var _ device.Ragged = (*Backend)(nil)

@@ -22,8 +22,9 @@ const (
 	lseDifference = 2e-6
 )
 
-// The tiles of the kernels for tensor cores are of 64 tokens, in steps of 16, 32 or 64 others, and
-// heads are padded to 64 or 128 numbers. Keys and values beyond the length are NaN.
+// The kernels for tensor cores give a warp 16 tokens and a block up to eight warps. The others come in steps of
+// 16, 32 or 64, of the last of which groups of 16 are left out. Heads are padded to 64 or 128 numbers. Keys and
+// values beyond the length are NaN.
 func TestLargeTilesOfAttentionAgreeWithF32(t *testing.T) {
 	b := emulated(t)
 	for _, c := range []struct {
@@ -32,6 +33,13 @@ func TestLargeTilesOfAttentionAgreeWithF32(t *testing.T) {
 		lengths                     []int32
 	}{
 		{1, 2, 1, 64, true, nil},
+		{2, 15, 1, 64, true, nil},
+		{1, 16, 1, 64, false, nil},
+		{1, 17, 1, 64, true, nil},
+		{1, 63, 1, 64, true, nil},
+		{1, 64, 1, 64, false, nil},
+		{2, 65, 1, 64, false, []int32{65, 49}},
+		{2, 77, 1, 64, true, []int32{77, 34}},
 		{2, 50, 3, 64, false, nil},
 		{1, 197, 2, 64, false, nil},
 		{1, 257, 1, 64, true, nil},

@@ -32,6 +32,9 @@ type Launch struct {
 	Product Product // of a kernel for tensor cores; its Tile is 0 for others
 	Parts   int     // the sums that a block of join_f32 adds up for each of its results; 0 for others
 	Work    Work    // of a call of NVIDIA's libraries, cublaslt or cudnn
+
+	// Attended are the floating-point operations that a kernel of attention executes on tensor cores; 0 for others.
+	Attended float64
 }
 
 // New returns a driver with one card.
@@ -162,8 +165,9 @@ func (d *Driver) AllowShared(cuda.Function, int) error { return nil }
 
 // Launch records a kernel.
 func (d *Driver) Launch(f cuda.Function, grid, _ [3]uint32, _ int, _ cuda.Stream, params unsafe.Pointer) error {
-	l := Launch{Kernel: d.names[f], Blocks: int(grid[0])}
 	arguments := (*[8]unsafe.Pointer)(params)
+	l := Launch{Kernel: d.names[f], Blocks: int(grid[0])}
+	l.Attended = attended(l.Kernel, arguments)
 	if l.Product = productOf(l.Kernel, arguments[0]); l.Kernel == "join_f32" {
 		l.Parts = int(min(*(*int64)(arguments[4]), *(*int64)(arguments[5])))
 	}

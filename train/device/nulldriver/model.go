@@ -140,10 +140,6 @@ var kernelRates = []prefixRate{
 	{"", kernelRate{share: 0.4}},
 }
 
-// attentionRates are the useful floating-point operations a second of attention and of its gradient,
-// for 197 tokens, which fill tiles of 256.
-var attentionRates = [2]float64{136e12, 111e12}
-
 // Seconds predicts the time of an operation, of which launches are the kernels.
 func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 	seconds := 0.0
@@ -167,11 +163,7 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 		}
 		return seconds
 	case strings.HasPrefix(launches[0].Kernel, "attention"):
-		gradient := 0
-		if call.Op == "AttentionGrad" {
-			gradient = 1
-		}
-		return seconds + max(call.FLOPs/attentionRates[gradient], call.Bytes/c.Bytes)
+		return seconds + c.attention(call, launches)
 	case call.FLOPs > 0: // a product in F32, at half the rate of all lanes
 		return seconds + max(call.FLOPs/(float64(c.Multiprocessors)*128*c.Clock), call.Bytes/c.Bytes)
 	}

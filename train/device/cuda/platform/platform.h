@@ -60,6 +60,19 @@ HG_DEVICE hg_dim hg_blocks() {
 #define blockDim hg_threads()
 #define gridDim hg_blocks()
 
+// hg_thread_anew and hg_block_anew are threadIdx.x and blockIdx.x, of which the compiler does not know it: what
+// depends on them is computed again, and no register keeps it in between.
+HG_DEVICE u32 hg_thread_anew() {
+  u32 x;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+  return x;
+}
+HG_DEVICE u32 hg_block_anew() {
+  u32 x;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(x));
+  return x;
+}
+
 HG_DEVICE u32 __float_as_uint(float v) { return __builtin_bit_cast(u32, v); }
 HG_DEVICE float __uint_as_float(u32 v) { return __builtin_bit_cast(float, v); }
 HG_DEVICE i64 __double_as_longlong(double v) { return __builtin_bit_cast(i64, v); }

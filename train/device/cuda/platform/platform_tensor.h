@@ -33,7 +33,7 @@ template <bool TRANSPOSED> HG_DEVICE __attribute__((convergent)) void hg_ldmatri
                  : "memory");
 }
 
-// hg_copy_async begins a copy of 8 or 16 aligned bytes from global to shared memory. If they are not
+// hg_copy_async begins a copy of 4, 8 or 16 aligned bytes from global to shared memory. If they are not
 // there, it writes zeros and does not read `from`.
 template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from, bool there) {
   if (BYTES == 16)
@@ -41,8 +41,8 @@ template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from, bo
                  "r"(there ? 16 : 0)
                  : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(hg_shared_address(to)), "l"(from),
-                 "r"(there ? 8 : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(hg_shared_address(to)), "l"(from), "n"(BYTES),
+                 "r"(there ? BYTES : 0)
                  : "memory");
 }
 

@@ -49,6 +49,9 @@ inline double rint(double v) { return __builtin_rint(v); }
 #define blockDim ((const hg_emu::Dim &)hg_emu::place.threads)
 #define gridDim ((const hg_emu::Dim &)hg_emu::place.blocks)
 
+HG_DEVICE u32 hg_thread_anew() { return threadIdx.x; }
+HG_DEVICE u32 hg_block_anew() { return blockIdx.x; }
+
 HG_DEVICE u32 __float_as_uint(float v) { return hg_emu::from_bits<u32>(hg_emu::to_bits(v)); }
 HG_DEVICE float __uint_as_float(u32 v) { return hg_emu::from_bits<float>(v); }
 HG_DEVICE i64 __double_as_longlong(double v) { return hg_emu::from_bits<i64>(hg_emu::to_bits(v)); }

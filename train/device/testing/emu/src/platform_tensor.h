@@ -9,7 +9,7 @@ template <bool TRANSPOSED> HG_DEVICE void hg_ldmatrix(u32 (&v)[4], const void *r
   hg_emu::ldmatrix(v, row, TRANSPOSED);
 }
 template <int BYTES> HG_DEVICE void hg_copy_async(void *to, const void *from, bool there) {
-  static_assert(BYTES == 8 || BYTES == 16, "a copy has 8 or 16 bytes");
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "a copy has 4, 8 or 16 bytes");
   hg_emu::copy_async(to, there ? from : nullptr, BYTES);
 }
 HG_DEVICE void hg_copy_commit() { hg_emu::copy_commit(); }
