@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -331,7 +330,7 @@ func (s *shardsSettings) outInInput() error {
 			return err
 		} else if inside {
 			return withHint(usagef("out is %s, which is inside %s, %s: the next build would read the data set as images",
-				s.Out, key, in), "name a folder next to it: --out %s", word(filepath.Base(filepath.Clean(in))+"-shards"))
+				s.Out, key, in), "name a folder next to it: --out %s", word(nextTo(in, "-shards")))
 		}
 	}
 	return nil
