@@ -147,7 +147,12 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitOK, func(*examples.RowError) string { return "`hgld labels check` lists all errors of the file" }),
 
 	// shards
-	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitOK, func(e *shards.UnfinishedError) string {
+		if e.NoFolder {
+			return "`hgld shards build` writes one"
+		}
+		return "`hgld shards build` finishes it"
+	}),
 	kind(exitUsage, missingSlices),
 	kind(exitUsage, func(*shards.SettingsError) string {
 		return "`hgld shards finish` takes the settings of the slices: repeat their flags"
