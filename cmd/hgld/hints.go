@@ -186,6 +186,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		return "download them first, and name their folder (--images FOLDER) if they are saved under the last part of " +
 			"their addresses, or else a column of local paths (-o columns.path=COLUMN)"
 	}),
+	kind(exitFailed, func(*dataset.NameError) string {
+		return "rename it; all names of Windows-1252 in a folder: convmv -f windows-1252 -t utf8 -r --notest FOLDER"
+	}),
 	kind(exitUsage, func(e *dataset.NoPictureError) string {
 		if strings.Contains(e.Path, "://") {
 			return "download it first: the query is an image file on this machine"

@@ -104,6 +104,7 @@ func TestHostileTarsAreRefused(t *testing.T) {
 		"traversal":    {tar.Header{Name: "../x.jpg"}, nil, "."},
 		"inside out":   {tar.Header{Name: "a/../../x.jpg"}, nil, "."},
 		"absolute":     {tar.Header{Name: "/etc/passwd"}, nil, "absolute"},
+		"not UTF-8":    {tar.Header{Name: "caf\xe9.jpg"}, nil, "not UTF-8"},
 		"backslash":    {tar.Header{Name: `..\x.jpg`}, nil, `\`},
 		"symlink":      {tar.Header{Name: "a.jpg", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, nil, "symbolic link"},
 		"hard link":    {tar.Header{Name: "a.jpg", Typeflag: tar.TypeLink, Linkname: "b.jpg"}, nil, "hard link"},
