@@ -206,6 +206,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) err
 		listRefused(j, err)
 		return shardsError(err)
 	}
+	s.sayUnknown(j, src)
 	if j.json {
 		err = writeJSON(j, result.Manifest.Summary())
 	} else {
@@ -213,6 +214,13 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) err
 	}
 	return errors.Join(err, failureError(result.Failures,
 		s.Out+"/"+shards.FailuresFile+" lists them; repair them and run the same command again"))
+}
+
+// sayUnknown counts the images of the list exclude that the data set does not have.
+func (s *shardsSettings) sayUnknown(j *job, src shards.Source) {
+	if w, is := src.(*dataset.Excluding); is && w.Unknown() > 0 {
+		j.say("note: %s of %s without an image in the data set", count(w.Unknown(), "line"), s.Exclude)
+	}
 }
 
 // showImages shows the number of finished images.
