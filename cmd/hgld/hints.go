@@ -77,6 +77,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return fmt.Sprintf("`hgld init %s` starts a project there", word(e.Dir))
 	}),
+	kind(exitUsage, func(*pipeline.HomeError) string { return homeHint }),
 	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
 	kind(exitIntegrity, changedInput),
@@ -424,6 +425,8 @@ func changedInput(e *pipeline.ChangedError) string {
 	return fmt.Sprintf(way+"; if it was changed on purpose, --changed accepts it and records that", again)
 }
 
+const homeHint = "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+
 // missingInput is the hint for an input that does not exist.
 func missingInput(e *pipeline.MissingInputError) string {
 	switch {
@@ -434,7 +437,7 @@ func missingInput(e *pipeline.MissingInputError) string {
 	case e.Setting == nil:
 		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
 	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):
-		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+		return homeHint
 	}
 	if meant := fileAdvice(*e.Setting, e.Path); meant != "" {
 		return meant
