@@ -139,6 +139,18 @@ func TestHostileTarsAreRefused(t *testing.T) {
 	}
 }
 
+func TestCutZipIsRefused(t *testing.T) {
+	whole := tree{"a.jpg": "a", "b.jpg": "b"}.bytes(t)
+	file := filepath.Join(t.TempDir(), "images.zip")
+	for _, n := range []int{len(whole) / 2, len(whole) - 1} {
+		if err := os.WriteFile(file, whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := openStore(t.Context(), file)
+		wantError(t, err, "images.zip", "cut short", "download it again")
+	}
+}
+
 // An archive that was truncated between two members, or within one, lacks images. It must end with
 // one or two empty blocks; other data may follow.
 func TestCutTarIsRefused(t *testing.T) {
