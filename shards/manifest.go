@@ -168,10 +168,15 @@ func readSound(dir folder) (*Manifest, error) {
 const maxManifest = 512 << 20
 
 // UnfinishedError is the error for a folder without a manifest. It is fs.ErrNotExist.
-type UnfinishedError struct{}
+type UnfinishedError struct {
+	NoFolder bool // the folder itself is not there
+}
 
-// Error names the file that is missing.
+// Error names what is missing.
 func (e *UnfinishedError) Error() string {
+	if e.NoFolder {
+		return "the folder does not exist"
+	}
 	return ManifestFile + " is missing, so this data set is not finished"
 }
 
@@ -185,7 +190,8 @@ var errNewer = errors.New("newer")
 func readManifest(dir folder) (*Manifest, []byte, error) {
 	data, err := dir.read(ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, &UnfinishedError{}
+		_, onDisk := dir.(disk) // an object store has no folders
+		return nil, nil, &UnfinishedError{NoFolder: onDisk && !dir.mayExist("")}
 	}
 	if err != nil {
 		return nil, nil, err

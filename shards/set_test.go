@@ -205,6 +205,9 @@ func TestFolderWithoutManifestIsRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	wantError(t, err, ManifestFile, "not finished")
+	gone := t.TempDir() + "/gone"
+	_, err = Open(t.Context(), gone)
+	wantError(t, err, gone+": the folder does not exist")
 }
 
 // GLDv2 numbers train and index separately, so id 5 is two landmarks. Id 0 is a landmark, and not

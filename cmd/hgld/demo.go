@@ -35,6 +35,9 @@ func demoCommand() *cli.Command {
 			if c.Int("steps") < 1 {
 				return usagef("--steps is %d; want at least 1", c.Int("steps"))
 			}
+			if err := pipeline.CheckHome("demo", c.String("out")); err != nil {
+				return err
+			}
 			name, _, err := chosenDevice(c, &pipeline.Project{})
 			if err != nil {
 				return err

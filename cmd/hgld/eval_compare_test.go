@@ -13,6 +13,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/testfile"
 	"hgld/train/history"
+	"hgld/train/retrieval"
 )
 
 // sealed returns a JSON object as hgld writes it, with the hash of its content. Other texts stay as they are.
@@ -32,6 +33,7 @@ func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"a.json": `{"hgld_eval":1,"queries":60502,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5},{"key":"H-AP","mean":0.25}],"overall":{}}`,
+		"c.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.5,"interval":[0.25,0.75]}],"overall":{}}`,
 		"b.json": `{"hgld_eval":1,"levels":["product","category"],"metrics":[{"key":"R@1_level0","mean":0.625},{"key":"ASI","mean":null}],"overall":{}}`,
 	} {
 		testfile.Write(t, ".", name, sealed(t, text))
@@ -41,6 +43,13 @@ func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 		"               25.00        " +
 		"–\nASI                     –        –\n"; code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
+	}
+	// One row of the JSON has one unit.
+	_, out, _ = run(t, "eval", "compare", "--json", "c.json")
+	var one []history.Comparison
+	if err := json.Unmarshal([]byte(out), &one); err != nil || one[0].Rows[0].Values[0] != 50 ||
+		*one[0].Rows[0].Intervals[0] != (retrieval.Ends{25, 75}) {
+		t.Errorf("%v\n%s", err, out)
 	}
 	code, out, errs = run(t, "eval", "compare", "--paper", "sop/happier", "a.json")
 	if code != 0 || !strings.Contains(out, "table V, HAPPIER on sop (quoted)") ||

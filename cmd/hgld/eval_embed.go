@@ -137,8 +137,7 @@ func (o *embedChoice) check(j *job) error {
 			o.example)
 	}
 	if o.out == "" {
-		name := filepath.Base(j.args[0])
-		o.out = name[:len(name)-len(filepath.Ext(name))] + ".npy"
+		o.out = stemOf(j.args[0]) + ".npy"
 	}
 	if kinds := []string{".npy", ".parquet"}; !slices.Contains(kinds, filepath.Ext(o.out)) {
 		return withCode(exitUsage, fmt.Errorf("--out %s: %w", o.out, registry.Unknown("kind of file", filepath.Ext(o.out),

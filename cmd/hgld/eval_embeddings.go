@@ -189,9 +189,13 @@ func (e *evaluation) evaluateRankings(j *job, o retrieval.Evaluation) (*retrieva
 		len(in.Gallery.Labels), count(len(in.Levels), "level"))
 	r, err := retrieval.EvaluateRankings(j.ctx, &in.Evaluation, list)
 	var short *retrieval.ReachError
-	if errors.As(err, &short) {
+	if errors.As(err, &short) && short.Has > 0 {
 		return nil, withHint(usagef("%s: %w", s.Ranking, err),
-			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", max(short.Has, 1))
+			"choose metrics that need no more places with --metrics, such as R@1 and mAP@%d", short.Has)
+	}
+	if short != nil {
+		return nil, withHint(usagef("%s: %w", s.Ranking, err),
+			"add its ranking, or leave it out of the labels of the queries")
 	}
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("%s: %w", s.Ranking, err))

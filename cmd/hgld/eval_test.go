@@ -300,8 +300,21 @@ func TestEvalMeasuresRankingsToTheirDepth(t *testing.T) {
 		t.Errorf("%+v", got.Of)
 	}
 	code, _, errs := run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--metrics", "AP")
-	if code != exitUsage || !strings.Contains(errs, "AP reads 59 places, but the ranking of query 0 has 20") ||
+	if code != exitUsage || !strings.Contains(errs, `AP reads 59 places, but the ranking of query "img0" has 20`) ||
 		!strings.Contains(errs, "such as R@1 and mAP@20") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	lines, err := os.ReadFile("x.run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, others, _ := strings.Cut(string(lines), "img1 ")
+	if err := os.WriteFile("part.run", []byte("img1 "+others), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = run(t, "eval", "run", "--ranking", "part.run", "--labels", "l.csv", "--metrics", "R@1")
+	if code != exitUsage || !strings.Contains(errs, `part.run: query "img0" has no ranking`) ||
+		!strings.Contains(errs, "leave it out of the labels") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, _, errs = run(t, "eval", "run", "--ranking", "x.run", "--labels", "l.csv", "--gap", "8")

@@ -77,6 +77,7 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return fmt.Sprintf("`hgld init %s` starts a project there", word(e.Dir))
 	}),
+	kind(exitUsage, func(*pipeline.HomeError) string { return homeHint }),
 	kind(exitUsage, occupiedOutput),
 	kind(exitUsage, func(e *pipeline.OffError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
 	kind(exitIntegrity, changedInput),
@@ -147,7 +148,12 @@ var advice = []func(err error) (code int, hint string, ok bool){
 	kind(exitOK, func(*examples.RowError) string { return "`hgld labels check` lists all errors of the file" }),
 
 	// shards
-	kind(exitOK, func(*shards.UnfinishedError) string { return "`hgld shards build` finishes it" }),
+	kind(exitOK, func(e *shards.UnfinishedError) string {
+		if e.NoFolder {
+			return "`hgld shards build` writes one"
+		}
+		return "`hgld shards build` finishes it"
+	}),
 	kind(exitUsage, missingSlices),
 	kind(exitUsage, func(*shards.SettingsError) string {
 		return "`hgld shards finish` takes the settings of the slices: repeat their flags"
@@ -180,6 +186,9 @@ var advice = []func(err error) (code int, hint string, ok bool){
 		}
 		return "download them first, and name their folder (--images FOLDER) if they are saved under the last part of " +
 			"their addresses, or else a column of local paths (-o columns.path=COLUMN)"
+	}),
+	kind(exitFailed, func(*dataset.NameError) string {
+		return "rename it; all names of Windows-1252 in a folder: convmv -f windows-1252 -t utf8 -r --notest FOLDER"
 	}),
 	kind(exitUsage, func(e *dataset.NoPictureError) string {
 		if strings.Contains(e.Path, "://") {
@@ -424,6 +433,8 @@ func changedInput(e *pipeline.ChangedError) string {
 	return fmt.Sprintf(way+"; if it was changed on purpose, --changed accepts it and records that", again)
 }
 
+const homeHint = "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+
 // missingInput is the hint for an input that does not exist.
 func missingInput(e *pipeline.MissingInputError) string {
 	switch {
@@ -434,7 +445,7 @@ func missingInput(e *pipeline.MissingInputError) string {
 	case e.Setting == nil:
 		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
 	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):
-		return "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+		return homeHint
 	}
 	if meant := fileAdvice(*e.Setting, e.Path); meant != "" {
 		return meant

@@ -44,6 +44,7 @@ func TestErrorsOfPackagesHaveTheirHintsAndCodes(t *testing.T) {
 			"name another one: -o columns.path=url"},
 		{&pages.SweepError{Name: "x", Err: errors.New("y")}, exitFailed, "hgld cluster sweep --json"},
 		{format.ErrNoLandmarks, exitFailed, "--tags"},
+		{&dataset.NameError{Name: "\xe9"}, exitFailed, "convmv -f windows-1252"},
 		{&shards.UnfinishedError{}, exitFailed, "hgld shards build"},
 		{&shards.DamageError{}, exitIntegrity, "hgld shards verify"},
 		{&selection.Error{Err: &selection.NoSplitsError{Labels: "l.csv"}}, exitUsage, "--hold-out 0.2"},

@@ -32,6 +32,9 @@ func startProject(c *cli.Context) error {
 		return withHint(usagef("init takes one argument, the folder of the project"), "hgld init my-project")
 	}
 	dir := c.Args().First()
+	if err := pipeline.CheckHome("init", dir); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, projectFile)
 	if _, err := os.Stat(path); err == nil {
 		return withHint(usagef("%s already exists and was not changed", path), "hgld status -C %s", word(dir))

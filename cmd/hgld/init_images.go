@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	inside, err := dataset.Within(input, dir)
 	if inside {
 		err = withHint(usagef("the project %s is inside %s: its shards would be among the images", dir, input),
-			"put it next to them: hgld init --images %s %s", word(input), word(filepath.Clean(input)+"-project"))
+			"put it next to them: hgld init --images %s %s", word(input), word(nextTo(input, "-project")))
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -207,6 +206,7 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) err
 		listRefused(j, err)
 		return shardsError(err)
 	}
+	s.sayUnknown(j, src)
 	if j.json {
 		err = writeJSON(j, result.Manifest.Summary())
 	} else {
@@ -214,6 +214,13 @@ func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) err
 	}
 	return errors.Join(err, failureError(result.Failures,
 		s.Out+"/"+shards.FailuresFile+" lists them; repair them and run the same command again"))
+}
+
+// sayUnknown counts the images of the list exclude that the data set does not have.
+func (s *shardsSettings) sayUnknown(j *job, src shards.Source) {
+	if w, is := src.(*dataset.Excluding); is && w.Unknown() > 0 {
+		j.say("note: %s of %s without an image in the data set", count(w.Unknown(), "line"), s.Exclude)
+	}
 }
 
 // showImages shows the number of finished images.
@@ -331,7 +338,7 @@ func (s *shardsSettings) outInInput() error {
 			return err
 		} else if inside {
 			return withHint(usagef("out is %s, which is inside %s, %s: the next build would read the data set as images",
-				s.Out, key, in), "name a folder next to it: --out %s", word(filepath.Base(filepath.Clean(in))+"-shards"))
+				s.Out, key, in), "name a folder next to it: --out %s", word(nextTo(in, "-shards")))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/download"
 	"hgld/internal/jobarray"
+	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/labels"
@@ -85,6 +86,9 @@ func shardsFetch(c *cli.Context, j *job) (f dataset.Fetch, err error) {
 		return f, withCode(exitUsage, registry.Unknown("data set", name, []string{"gldv2"}))
 	}
 	f = dataset.Fetch{From: c.String("from"), Dir: j.project.Join(c.String("out")), First: j.limit, Slice: 1, Of: 1}
+	if err := pipeline.CheckHome("shards fetch", f.Dir); err != nil {
+		return f, err
+	}
 	if !download.IsAddress(f.From) {
 		return f, usagef("--from is %.80q; want an address, http://… or https://…", f.From)
 	}

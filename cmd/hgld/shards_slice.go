@@ -96,6 +96,7 @@ func runShardsSlice(j *job, s *shardsSettings, n, of int, with func(*shards.Opti
 		listRefused(j, err)
 		return shardsError(err)
 	}
+	s.sayUnknown(j, src)
 	if j.json {
 		err = writeJSON(j, map[string]any{"slice": n, "of": of, "shards": r.Shards, "kept": r.Kept, "images": r.Images,
 			"failures": len(r.Failures)})

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/regular"
 	"hgld/internal/settings"
 )
 
@@ -68,12 +70,41 @@ func (e *OutputError) Error() string {
 	return fmt.Sprintf("%s: %s is %s%s", e.Command, e.Path, e.Is, does)
 }
 
+// HomeError says that an output lies in a folder called ~, which does not exist: who writes ~ means another.
+type HomeError struct {
+	Command string // as typed
+	Path    string // of the output
+}
+
+// Error names the command and the output.
+func (e *HomeError) Error() string {
+	return fmt.Sprintf("%s: %s would be in a new folder with the name ~", e.Command, e.Path)
+}
+
+// CheckHome returns a [HomeError] for such an output.
+func CheckHome(command, path string) error {
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	at := slices.Index(parts, "~")
+	if at < 0 || regular.CheckPath(path) != nil { // an address
+		return nil
+	}
+	if _, err := os.Stat(filepath.FromSlash(strings.Join(parts[:at+1], "/"))); IsMissing(err) {
+		return &HomeError{command, path}
+	}
+	return nil
+}
+
 // CheckOutputs returns an [OutputError] if a command would overwrite one of its inputs, another of
 // its outputs, hgld.yaml, a file of another stage, or anything that hgld did not write as the same
 // kind. Only the last can be allowed, except for folders. It sees through links. Empty paths and
-// devices are skipped.
+// devices are skipped. A folder ~ that would be new is a [HomeError].
 func (p *Project) CheckOutputs(w Writing) error {
 	out := p.expand(w.Out)
+	for _, o := range out {
+		if err := CheckHome(w.Command, o.Path); err != nil {
+			return err
+		}
+	}
 	if err := p.checkApart(w, out); err != nil {
 		return err
 	}

@@ -40,6 +40,22 @@ func tensorPickle(offset int64, shape, stride string) string {
 		"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ" + number(offset) + "(" + shape + "t(" + stride + "t\x89)tRs."
 }
 
+// A lazily negated tensor, as torch._neg_view and the imaginary part of a conjugate are, has the opposite
+// of what its storage holds.
+func TestViewsThatNegateTheirStorageAreRefused(t *testing.T) {
+	one := number(1)
+	plain := tensorPickle(0, number(2), one)
+	for _, view := range []string{"neg", "conj"} {
+		// (…, hooks, {view: True})
+		facts := ")}X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(view)))) + view + "\x88st"
+		file := archive(t, strings.Replace(plain, "t\x89)t", "t\x89"+facts, 1))
+		_, err := ReadFrom(bytes.NewReader(file), int64(len(file)))
+		if err == nil || !strings.Contains(err.Error(), "save x.resolve_conj().resolve_neg()") {
+			t.Errorf("%s: %v", view, err)
+		}
+	}
+}
+
 // hostile are files that a program would like to spend hours, gigabytes or a panic on.
 func hostile(t testing.TB) map[string][]byte {
 	t.Helper()

@@ -397,10 +397,18 @@ func (m *machine) call() error {
 	return damaged("the pickle calls %s with %d values", g, len(args))
 }
 
-// tensorOf reads (storage, offset, size, stride, requires_grad, hooks, …).
+// tensorOf reads (storage, offset, size, stride, requires_grad, hooks), or these and a dictionary. The
+// dictionary says how the elements differ from those of the storage. Code on a tensor's imaginary part
+// after conj() leaves such a one: it is "neg", and its storage holds the opposite numbers.
 func tensorOf(args tuple) (*tensor, error) {
 	if len(args) < 6 {
 		return nil, damaged("a tensor is described by %d values, expected 6", len(args))
+	}
+	if len(args) > 6 {
+		if facts, is := args[6].(*dict); is && (facts.get("neg") == true || facts.get("conj") == true) {
+			return nil, damaged("a tensor is a view that negates its storage, expected its own numbers: " +
+				"save x.resolve_conj().resolve_neg()")
+		}
 	}
 	s, isStorage := args[0].(*storage)
 	offset, isNumber := args[1].(int64)

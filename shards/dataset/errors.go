@@ -41,6 +41,15 @@ func (e *NotShardsError) Error() string {
 	return fmt.Sprintf("data is the file %s; want a folder of shards", e.Path)
 }
 
+// NameError is the error for a folder or an image whose name is not UTF-8. Names are texts of shards, tables
+// and labels, which other programs read as UTF-8.
+type NameError struct {
+	Name string // its path in the folder, with slashes
+}
+
+// Error names it.
+func (e *NameError) Error() string { return fmt.Sprintf("the name %.200q is not UTF-8", e.Name) }
+
 // NoPictureError is the error for an image that does not exist.
 type NoPictureError struct {
 	Path string // as it was named

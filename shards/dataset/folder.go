@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"hgld/internal/registry"
 	"hgld/labels"
@@ -101,6 +102,11 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		}
 		src.unread.add(e.path)
 		src.others.add(e.path)
+	}
+	if i := slices.IndexFunc(src.files, func(e entry) bool { return !utf8.ValidString(e.path) }); i >= 0 {
+		err := &NameError{src.files[i].path}
+		src.files = nil
+		return err
 	}
 	if len(src.files) == 0 {
 		text := "no images found (jpg, jpeg, png, gif, webp, bmp, tif, tiff)"

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"hgld/internal/regular"
 	"hgld/shards"
@@ -41,6 +42,9 @@ func (s *folderStore) list(ctx context.Context) ([]entry, error) {
 func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 	var all []entry
 	err := fs.WalkDir(s.root.FS(), top, func(p string, d fs.DirEntry, err error) error {
+		if err != nil && !utf8.ValidString(p) { // package fs takes no such folder
+			return &NameError{p}
+		}
 		if err != nil {
 			return err
 		}

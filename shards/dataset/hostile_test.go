@@ -104,6 +104,7 @@ func TestHostileTarsAreRefused(t *testing.T) {
 		"traversal":    {tar.Header{Name: "../x.jpg"}, nil, "."},
 		"inside out":   {tar.Header{Name: "a/../../x.jpg"}, nil, "."},
 		"absolute":     {tar.Header{Name: "/etc/passwd"}, nil, "absolute"},
+		"not UTF-8":    {tar.Header{Name: "caf\xe9.jpg"}, nil, "not UTF-8"},
 		"backslash":    {tar.Header{Name: `..\x.jpg`}, nil, `\`},
 		"symlink":      {tar.Header{Name: "a.jpg", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, nil, "symbolic link"},
 		"hard link":    {tar.Header{Name: "a.jpg", Typeflag: tar.TypeLink, Linkname: "b.jpg"}, nil, "hard link"},
@@ -135,6 +136,18 @@ func TestHostileTarsAreRefused(t *testing.T) {
 		_, err := openStore(t.Context(), file)
 		t.Log(name, err)
 		wantError(t, err, "images.tar", c.want)
+	}
+}
+
+func TestCutZipIsRefused(t *testing.T) {
+	whole := tree{"a.jpg": "a", "b.jpg": "b"}.bytes(t)
+	file := filepath.Join(t.TempDir(), "images.zip")
+	for _, n := range []int{len(whole) / 2, len(whole) - 1} {
+		if err := os.WriteFile(file, whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := openStore(t.Context(), file)
+		wantError(t, err, "images.zip", "cut short", "download it again")
 	}
 }
 

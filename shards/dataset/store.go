@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"hgld/internal/filehash"
 	"hgld/internal/regular"
@@ -196,6 +197,8 @@ func checkMember(archive, name string) error {
 		return bad(`has a \ in its name; want slashes`)
 	case strings.HasPrefix(name, "/"), len(name) > 1 && name[1] == ':':
 		return bad("has an absolute name")
+	case !utf8.ValidString(clean):
+		return bad("has a name that is not UTF-8; pack the archive again with names in UTF-8")
 	case clean != "." && !fs.ValidPath(strings.TrimPrefix(clean, "./")):
 		return bad("has a name with empty parts, . or ..")
 	}

@@ -14,8 +14,8 @@ import (
 
 // Without leaves out the items of a source that a text file lists, one image id or path per line. Blank lines and
 // lines that begin with # say nothing. If the source ends and has none of the images, the last item is an error.
-func Without(ctx context.Context, src shards.Source, file string) (shards.Source, error) {
-	w := &excluding{Source: src, file: file, listed: map[string]bool{}}
+func Without(ctx context.Context, src shards.Source, file string) (*Excluding, error) {
+	w := &Excluding{Source: src, file: file, listed: map[string]bool{}}
 	f, err := regular.Open(file)
 	if err != nil {
 		return nil, err
@@ -38,27 +38,38 @@ func Without(ctx context.Context, src shards.Source, file string) (shards.Source
 	return w, nil
 }
 
-type excluding struct {
+// Excluding is a source without the images of a list.
+type Excluding struct {
 	shards.Source
-	file   string
-	input  shards.Input
-	listed map[string]bool
+	file    string
+	input   shards.Input
+	listed  map[string]bool
+	unknown int
 }
 
+// Unknown returns how many images of the list the items did not have, once all were listed. They may have other
+// names here.
+func (w *Excluding) Unknown() int { return w.unknown }
+
 // Items yields the items that are not listed.
-func (w *excluding) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
+func (w *Excluding) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 	return func(yield func(shards.Item, error) bool) {
-		left := 0
+		met := map[string]bool{}
 		for item, err := range w.Source.Items(ctx) {
-			if err == nil && (w.listed[item.Path] || w.listed[item.ID.String()]) {
-				left++
+			path, id := item.Path, item.ID.String()
+			if err == nil && (w.listed[path] || w.listed[id]) {
+				for _, name := range []string{path, id} {
+					if w.listed[name] {
+						met[name] = true
+					}
+				}
 				continue
 			}
 			if !yield(item, err) || err != nil {
 				return
 			}
 		}
-		if left == 0 && len(w.listed) > 0 {
+		if w.unknown = len(w.listed) - len(met); len(met) == 0 && len(w.listed) > 0 {
 			yield(shards.Item{}, fmt.Errorf("%s lists %d images, and the data set has none of them; want ids of 16 "+
 				"hexadecimal digits, or paths", filepath.Base(w.file), len(w.listed)))
 		}
@@ -66,7 +77,7 @@ func (w *excluding) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 }
 
 // Inputs adds the list.
-func (w *excluding) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
+func (w *Excluding) Inputs(ctx context.Context, wanted func(int) bool) ([]shards.Input, error) {
 	all, err := w.Source.Inputs(ctx, wanted)
 	in := shards.Input{}
 	if wanted(len(all)) {

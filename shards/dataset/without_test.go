@@ -12,7 +12,7 @@ import (
 func TestWithoutLeavesOutWhatAFileLists(t *testing.T) {
 	dir := gldv2Folder(t, true)
 	list := filepath.Join(t.TempDir(), "overlap.txt")
-	leave := func(text string) (paths []string, src shards.Source, err error) {
+	leave := func(text string) (paths []string, src *Excluding, err error) {
 		if err := os.WriteFile(list, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -36,8 +36,8 @@ func TestWithoutLeavesOutWhatAFileLists(t *testing.T) {
 		" index/3/0/0/300000000000000d.jpg \nffff\n")
 	want := []string{"train/1/0/0/100000000000000b.jpg", "train/2/0/0/200000000000000c.jpg",
 		"index/4/0/0/400000000000000e.jpg", "test/5/0/0/500000000000000f.jpg"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Fatalf("%v, %q, want %q", err, got, want)
+	if err != nil || !slices.Equal(got, want) || src.Unknown() != 1 {
+		t.Fatalf("%v, %q, want %q, and ffff unknown", err, got, want)
 	}
 	all, err := src.Inputs(t.Context(), func(int) bool { return true })
 	if last := all[len(all)-1]; err != nil || last.Name != "overlap.txt" || last.Bytes == 0 {

@@ -45,6 +45,10 @@ func (s *zipStore) index() error {
 		return err
 	}
 	archive, err := zip.NewReader(s.file, info.Size())
+	if errors.Is(err, zip.ErrFormat) {
+		err = fmt.Errorf("the list of members at its end is missing or damaged: it was cut short, or is no zip; "+
+			"copy or download it again: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}

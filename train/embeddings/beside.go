@@ -30,7 +30,7 @@ func LabelsFor(labelFile, vectors string) (string, error) {
 		own = true
 	case extension == ".parquet":
 		own, err = hasClasses(vectors)
-	case extension == ".npz" || len(found) == 0:
+	default:
 		own, err = hasLabels(vectors)
 	}
 	switch {

@@ -1,11 +1,15 @@
 package embeddings
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/tensorfile"
 )
 
 func TestLabelsAreFoundBesideVectors(t *testing.T) {
@@ -16,8 +20,20 @@ func TestLabelsAreFoundBesideVectors(t *testing.T) {
 		Embedding []float32 `parquet:"embedding,list"`
 		Label     string    `parquet:"label_0"`
 	}
+	saved, err := os.ReadFile("../../internal/torchfile/testdata/vectors.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
-	for _, name := range []string{"a.csv", "b.tsv", "c.csv", "c.tsv", "bare.csv", "classed.csv", "named.csv"} {
+	var own bytes.Buffer
+	arrays := []tensorfile.Tensor{tensorfile.NewF32("embeddings", []int{2, 1}, []float32{1, 2}),
+		{Name: "labels", DType: "U8", Shape: []int{2}, Data: []byte{0, 1}}}
+	if err := errors.Join(os.WriteFile("saved.pt", saved, 0o644), tensorfile.WriteSafetensors(&own, arrays, nil),
+		os.WriteFile("own.safetensors", own.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.csv", "b.tsv", "c.csv", "c.tsv", "bare.csv", "classed.csv", "named.csv", "own.csv",
+		"saved.csv"} {
 		if err := os.WriteFile(name, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -31,6 +47,9 @@ func TestLabelsAreFoundBesideVectors(t *testing.T) {
 	for _, c := range []struct{ named, vectors, want string }{
 		{"", "a.npy", "a.csv"},
 		{"", "b.safetensors", "b.tsv"},
+		{"", "own.safetensors", "own.safetensors"},
+		{"", "saved.pt", "saved.pt"},
+		{"named.csv", "own.safetensors", "named.csv"},
 		{"named.csv", "a.npy", "named.csv"},
 		{"", "none.npy", ""},
 		{"", "bare.parquet", "bare.csv"},

@@ -227,7 +227,7 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 		GalleryLabels: file(t, dir, "g.csv", "id,class\ng0,a\ng1,b\ng2,b\n"), Say: new(said).say}
 	indices := numbers(t, dir, "i.npy", "I64", []int{2, 3}, []int64{2, 0, -1, 1, 2, 0})
 	run := file(t, dir, "x.run", "q0 Q0 g0 1 0.25 me\nq0 Q0 g2 9 0.5 me\n\n"+
-		"q1 Q0 g1 1 3 me\nq1 Q0 g2 1 2 me\nq1 Q0 g0 1 2 me\n")
+		"q1 Q0 g2 1 3000000000 me\nq1 Q0 g0 1 3000000000 me\nq1 Q0 g1 1 3000000001 me\n") // one in float32
 	want := [][]int32{{2, 0}, {1, 2, 0}}
 	for _, path := range []string{indices, run} {
 		_, list, err := in.LoadRankings(path)
@@ -239,7 +239,7 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 				t.Errorf("%s: query %d has %v, want %v", path, q, list[q].Rows, rows)
 			}
 		}
-		if path == run && !slices.Equal(list[1].Scores, []float32{3, 2, 2}) {
+		if path == run && !slices.Equal(list[1].Scores, []float64{3e9 + 1, 3e9, 3e9}) {
 			t.Errorf("scores %v", list[1].Scores)
 		}
 	}

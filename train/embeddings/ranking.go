@@ -129,7 +129,7 @@ func readIndices(path string, queries int) ([]retrieval.Ranking, error) {
 // place is a line of a run.
 type place struct {
 	row   int32
-	score float32
+	score float64
 }
 
 func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error) {
@@ -162,11 +162,11 @@ func readRun(in io.Reader, query, gallery []string) ([]retrieval.Ranking, error)
 		if !known {
 			return nil, fmt.Errorf("line %d: no item of the gallery has the id %.80q", line, fields[2])
 		}
-		score, err := strconv.ParseFloat(fields[4], 32)
+		score, err := strconv.ParseFloat(fields[4], 64)
 		if err != nil || score != score {
 			return nil, fmt.Errorf("line %d: the score is %.80q, want a number", line, fields[4])
 		}
-		places[q] = append(places[q], place{int32(row), float32(score)})
+		places[q] = append(places[q], place{int32(row), score})
 	}
 	list := make([]retrieval.Ranking, len(query))
 	ranked := make([]int, len(gallery)) // number of the query, from 1, that ranked an item last

@@ -25,13 +25,12 @@ type Comparison struct {
 }
 
 // ComparedLine holds one metric in percent, with one value per source. The value is NaN (null
-// in JSON) if a source lacks the metric.
+// in JSON) if a source lacks the metric. A pair of results holds fractions, as results do.
 type ComparedLine struct {
 	Key    string             `json:"key"`    // name of the metric
 	Values []retrieval.Number `json:"values"` // as long as Sources
 
-	// Intervals holds the confidence intervals as fractions, not percent. An entry is nil if its
-	// source has none.
+	// Intervals holds the confidence intervals in percent, too. An entry is nil if its source has none.
 	Intervals []*retrieval.Ends `json:"intervals,omitempty"`
 }
 
@@ -84,11 +83,18 @@ func Compare(names []string, results []*retrieval.Result) Comparison {
 		line := ComparedLine{Key: key}
 		for _, r := range results {
 			line.Values = append(line.Values, Percent(r, key))
-			line.Intervals = append(line.Intervals, r.IntervalOf(key))
+			line.Intervals = append(line.Intervals, percentOf(r.IntervalOf(key)))
 		}
 		t.Rows = append(t.Rows, line)
 	}
 	return t
+}
+
+func percentOf(e *retrieval.Ends) *retrieval.Ends {
+	if e == nil {
+		return nil
+	}
+	return &retrieval.Ends{100 * e[0], 100 * e[1]}
 }
 
 // Compared is a table of metrics with what is known of the differences. `hgld eval compare
@@ -131,7 +137,7 @@ func (t Comparison) table(intervals bool) texttable.Table {
 			}
 			cell := v.Decimals(places, "–")
 			if intervals && i < len(line.Intervals) && line.Intervals[i] != nil {
-				cell += " ±" + (100*line.Intervals[i].Half()).Decimals(places, "–")
+				cell += " ±" + line.Intervals[i].Half().Decimals(places, "–")
 			}
 			row = append(row, cell)
 		}

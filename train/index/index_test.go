@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/filelock"
 	"hgld/internal/tensorfile"
 	"hgld/labels"
 	"hgld/train"
@@ -255,6 +256,25 @@ func TestInterruptedIndexContinues(t *testing.T) {
 	}
 }
 
+// A second process would take the parts of the first for its own, and remove them when it is done.
+func TestTwoProcessesDoNotWriteOneIndex(t *testing.T) {
+	m, d := head(t), drawn{130}
+	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy"), PartRows: 64}
+	second, tried := w, false
+	w.Progress = func(done, _ int) {
+		if tried || done < 65 {
+			return
+		}
+		tried = true
+		if _, _, err := second.Write(t.Context(), m, d); !errors.As(err, new(*filelock.LockedError)) {
+			t.Errorf("error %v, want that the index is locked", err)
+		}
+	}
+	if _, _, err := w.Write(t.Context(), m, d); err != nil || !tried {
+		t.Errorf("tried %t: %v", tried, err)
+	}
+}
+
 func TestCompleteIndexIsKept(t *testing.T) {
 	m := head(t)
 	w := Writer{Path: filepath.Join(t.TempDir(), "v.npy")}
@@ -268,6 +288,9 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	}
 	if write(drawn{70}) || !write(drawn{70}) {
 		t.Error("the second time it is not kept")
+	}
+	if left, _ := filepath.Glob(w.Path + ".parts-*"); len(left) > 0 {
+		t.Errorf("%q are left, as if the files were unfinished", left)
 	}
 	if write(drawn{71}) {
 		t.Error("an index of other items is kept")

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
+	"hgld/internal/atomicfile"
 	"hgld/train"
 	"hgld/train/input"
 )
@@ -55,6 +55,11 @@ func (w *Writer) WriteSlice(ctx context.Context, m *train.Model, d input.Dataset
 	if err != nil {
 		return nil, err
 	}
+	if old == nil {
+		if err := atomicfile.MkdirAll(folder, 0o755); err != nil {
+			return nil, err
+		}
+	}
 	own := *w
 	own.slice = true
 	s := &Slice{}
@@ -73,9 +78,6 @@ func (w *Writer) WriteSlice(ctx context.Context, m *train.Model, d input.Dataset
 		if kept {
 			s.Kept++
 		}
-	}
-	if old != nil {
-		return s, os.RemoveAll(folder) // which begin made
 	}
 	return s, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/filelock"
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
@@ -101,7 +102,8 @@ func Owns(path string) (bool, error) {
 }
 
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
-// reports that the files already existed for this model and these items.
+// reports that the files already existed for this model and these items. If another process writes the
+// same, it is a *filelock.LockedError.
 func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
 	info, parts, err := w.begin(m, d)
 	if err != nil {
@@ -110,12 +112,36 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (in
 	if old, err := w.complete(ctx, info); err != nil || old != nil {
 		return old, old != nil, err
 	}
+	var lock *filelock.Lock // two processes would remove each other's parts
+	if !w.Finish {
+		if err := atomicfile.MkdirAll(parts, 0o755); err != nil {
+			return nil, false, err
+		}
+		if lock, err = filelock.Acquire(filepath.Join(parts, "lock")); err != nil {
+			return nil, false, err
+		}
+	}
+	err = w.write(ctx, m, d, info, parts)
+	if lock != nil {
+		err = errors.Join(err, lock.Remove())
+	}
+	if err == nil || errors.As(err, new(*FailedError)) {
+		err = errors.Join(err, os.RemoveAll(parts))
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return info, false, nil
+}
+
+// write completes info and writes the files. It keeps the parts.
+func (w *Writer) write(ctx context.Context, m *train.Model, d input.Dataset, info *Info, parts string) error {
 	missing := &MissingPartsError{Of: w.count(d)}
 	e := &export.Embeddings{Levels: d.Levels(), Vectors: tensorfile.Tensor{Name: "embeddings", DType: "F32"}}
 	for k := range missing.Of {
 		part, _, err := w.part(ctx, m, d, parts, k)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
 		if part == nil {
 			missing.Parts = append(missing.Parts, k)
@@ -131,23 +157,20 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (in
 		}
 	}
 	if len(missing.Parts) > 0 {
-		return nil, false, missing
+		return missing
 	}
 	if n := len(info.Failed); n > 0 && (float64(n) > w.MostFailed*float64(d.Len()) || n == d.Len()) {
-		return nil, false, errors.Join(&FailedError{info.Failed, d.Len(), w.MostFailed}, os.RemoveAll(parts))
+		return &FailedError{info.Failed, d.Len(), w.MostFailed}
 	}
 	info.Rows = len(e.IDs)
 	e.Vectors.Shape = []int{info.Rows, info.Width}
 	if d.Len() > w.partRows() {
 		e.Parts = func(f func(tensorfile.Tensor) error) error { return w.eachPart(parts, d.Len(), f) }
 	}
-	if err := w.files(ctx, info, e); err != nil {
-		return nil, false, err
-	}
-	return info, false, os.RemoveAll(parts)
+	return w.files(ctx, info, e)
 }
 
-// begin describes the embedding, and returns the folder of its parts. It creates the folder unless Finish is set.
+// begin describes the embedding, and returns the folder of its parts, which may not exist.
 func (w *Writer) begin(m *train.Model, d input.Dataset) (*Info, string, error) {
 	if w.Side > 0 {
 		if err := m.AnyShape(); err != nil {
@@ -162,11 +185,7 @@ func (w *Writer) begin(m *train.Model, d input.Dataset) (*Info, string, error) {
 		return nil, "", err
 	}
 	info.Items = fingerprint(d)
-	parts := w.parts(info)
-	if w.Finish {
-		return info, parts, nil
-	}
-	return info, parts, atomicfile.MkdirAll(parts, 0o755)
+	return info, w.parts(info), nil
 }
 
 // relative returns a path as stored in Info.

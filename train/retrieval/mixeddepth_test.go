@@ -93,7 +93,7 @@ func TestGivenRankingsOfMixedDepth(t *testing.T) {
 	e := &Evaluation{Query: Side{Labels: []labels.Path{{0, 0}}}, Gallery: Side{Labels: examplePaths},
 		Levels: []string{"class", "parent"}, Metrics: set, PerQuery: true}
 	r, err := EvaluateRankings(context.Background(), e,
-		[]Ranking{{Rows: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Scores: []float32{2, 2, .8, .7, .6, .5, .4, .3}}})
+		[]Ranking{{Rows: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Scores: []float64{2, 2, .8, .7, .6, .5, .4, .3}}})
 	if err != nil {
 		t.Fatal(err)
 	}

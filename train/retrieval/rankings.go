@@ -15,21 +15,28 @@ type Ranking struct {
 	Rows []int32
 
 	// Scores are the scores of Rows, descending. nil: they are unknown, and no items are tied.
-	Scores []float32
+	Scores []float64
 }
 
 // ReachError says that a ranking ends before a place that a metric reads.
 type ReachError struct {
 	Metric string // name of the metric
 	Query  int    // number of the query
+	ID     string // its id, or ""
 	Wants  int    // places that the metric reads
 	Has    int    // places of the ranking, without the query itself and junk
 }
 
 // Error names the places that the metric reads and the ranking has.
 func (e *ReachError) Error() string {
-	return fmt.Sprintf("%s reads %d places, but the ranking of query %d has %d",
-		e.Metric, e.Wants, e.Query, e.Has)
+	query := fmt.Sprintf("query %d", e.Query)
+	if e.ID != "" {
+		query = fmt.Sprintf("query %.80q", e.ID)
+	}
+	if e.Has == 0 {
+		return query + " has no ranking"
+	}
+	return fmt.Sprintf("%s reads %d places, but the ranking of %s has %d", e.Metric, e.Wants, query, e.Has)
 }
 
 // EvaluateRankings measures rankings made by another program, one for each query. It does not
@@ -102,7 +109,11 @@ func (v *measuredView) measure(e *Evaluation, q int, r *Ranking, columns [][]flo
 	v.list.ResetItems(v.items, n)
 	for _, m := range v.metrics {
 		if wants := metric.Reach(m, v.list); wants > reach {
-			return &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+			short := &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+			if e.Query.IDs != nil {
+				short.ID = e.Query.IDs[q]
+			}
+			return short
 		}
 	}
 	v.set.Measure(v.values, v.list)

@@ -2,7 +2,6 @@ package retrieval
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +21,11 @@ func TestRankingsOfAnotherProgramMeasureTheSame(t *testing.T) {
 	rankings := make([]Ranking, 50)
 	e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: allMetrics(t)}
 	e.Observer = &Observer{Places: 50, Ranking: func(q int, rows []int32, scores []float32) error {
-		rankings[q] = Ranking{slices.Clone(rows), slices.Clone(scores)}
-		rankings[q].Rows = append([]int32{int32(q)}, rankings[q].Rows...) // other programs find the query itself
-		rankings[q].Scores = append([]float32{1e9}, rankings[q].Scores...)
+		rankings[q].Rows = append([]int32{int32(q)}, rows...) // other programs find the query itself
+		rankings[q].Scores = []float64{1e9}
+		for _, s := range scores {
+			rankings[q].Scores = append(rankings[q].Scores, float64(s))
+		}
 		return nil
 	}}
 	want, err := Evaluate(t.Context(), b, e)
