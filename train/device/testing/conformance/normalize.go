@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/device/reference"
@@ -34,8 +35,11 @@ func testNormalize(s *suite) {
 	}
 }
 
+// heldRows are matrices whose rows a backend may keep in registers in BF16, if they have no gaps and there is a γ.
+var heldRows = [][2]int{{5, 96}, {33, 96}, {130, 128}, {3, 384}, {34, 384}}
+
 func testLayerNorm(s *suite) {
-	for i, m := range matrices {
+	for i, m := range slices.Concat(matrices, heldRows) {
 		if m[1] == 1 {
 			continue // x̂ is 0, and its gradient is the difference of equal numbers
 		}
