@@ -228,7 +228,9 @@ func (m *measure) tokens() {
 	x, y, dx := m.array(n*t, d), m.array(n*t, d), m.array(n*t, d)
 	stats, norm, gamma, beta, each := m.f32(n*t, 2), m.f32(n*t), m.f32(d), m.f32(d), m.f32(n*t)
 	m.streams("LayerNorm", func() { m.b.LayerNorm(y, stats, x, gamma, beta, 1e-6) }, x, y)
-	m.streams("LayerNormGrad", func() { m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, 0) }, dx, y, x)
+	m.streams("LayerNormGrad", func() {
+		m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, device.Array{}, 0)
+	}, dx, y, x)
 	m.layerNorms(n * t)
 	m.streams("Normalize", func() { m.b.Normalize(y, norm, x, 1e-12) }, x, y)
 	m.streams("NormalizeGrad", func() { m.b.NormalizeGrad(dx, x, y, norm) }, dx, x, y)
@@ -268,7 +270,9 @@ func (m *measure) layerNorms(rows int) {
 		stats, gamma, beta := m.f32(rows, 2), m.f32(d), m.f32(d)
 		name := fmt.Sprint(" of ", d)
 		m.streams("LayerNorm"+name, func() { m.b.LayerNorm(y, stats, x, gamma, beta, 1e-6) }, x, y)
-		m.streams("LayerNormGrad"+name, func() { m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, 0) }, dx, y, x)
+		m.streams("LayerNormGrad"+name, func() {
+			m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, dx, 0)
+		}, dx, dx, y, x)
 	}
 }
 

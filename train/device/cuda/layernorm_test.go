@@ -69,16 +69,16 @@ func TestHeldRowsOfLayerNormBeyondFloat(t *testing.T) {
 	}
 	dy := device.New(b, device.BF16, 2, width)
 	b.Upload(dy, encoded(t, short))
-	b.LayerNormGrad(dx, device.Array{}, device.Array{}, dy, x, ones, stats, 0)
+	b.LayerNormGrad(dx, device.Array{}, device.Array{}, dy, x, ones, stats, device.Array{}, 0)
 	want := half.BF16(half.ToBF16(float32(0x1p-40 * (-large - large*92/96))))
 	if got := widened(dx.Type, download(t, b, dx)); got[0] != want || got[1] != -want || got[width] != want {
-		t.Errorf("dx begins with %g and %g, and the next row with %g, want %g and its negative", got[0], got[1], got[width], want)
+		t.Errorf("dx begins with %g and %g, the next row with %g; want ±%g", got[0], got[1], got[width], want)
 	}
 }
 
-var layerResults = []string{"y", "stats", "dx", "dγ", "dβ"}
+var layerResults = []string{"y", "stats", "dx", "dx + dy", "dγ", "dβ"}
 
-const sums = 3 // the first of layerResults that is a sum over rows
+const sums = 4 // the first of layerResults that is a sum over rows
 
 // sameNumber reports whether two numbers are equal, or differ by the rounding of a sum in another order. A card has one
 // NaN, and the emulator many.
@@ -112,8 +112,10 @@ func layerNorm(t *testing.T, b *cuda.Backend, width, first int, x, dy []float32,
 	y, stats, dx, gamma := matrix(nil), device.New(b, device.F32, rows, 2), matrix(nil), vector(v[0])
 	dgamma, dbeta := device.New(b, device.F32, width), device.New(b, device.F32, width)
 	b.LayerNorm(y, stats, matrix(x), gamma, vector(v[1]), 1e-6)
-	b.LayerNormGrad(dx, dgamma, dbeta, matrix(dy), matrix(x), gamma, stats, 0)
-	for _, a := range []device.Array{y, stats, dx, dgamma, dbeta} {
+	b.LayerNormGrad(dx, dgamma, dbeta, matrix(dy), matrix(x), gamma, stats, device.Array{}, 0)
+	sum := matrix(dy)
+	b.LayerNormGrad(sum, dgamma, dbeta, matrix(dy), matrix(x), gamma, stats, sum, 1)
+	for _, a := range []device.Array{y, stats, dx, sum, dgamma, dbeta} {
 		results = append(results, widened(a.Type, download(t, b, a)))
 	}
 	return results

@@ -18,10 +18,10 @@ struct heldwords {
     if (word[i] != hg_pair(high[0], high[1])) doubt |= 1u << i;
   }
   // settle computes the words in doubt by exact(column). The first result is that of column c.
-  template <class F> HG_METHOD void settle(i64 c, F exact) {
+  template <class F> HG_METHOD void settle(int c, F exact) {
     while (doubt) {
       int at = __ffs(doubt) - 1;
-      u32 pair = hg_pair((float)exact(c + 2 * at), (float)exact(c + 2 * at + 1));
+      u32 pair = hg_pair(exact(c + 2 * at), exact(c + 2 * at + 1));
 #pragma unroll
       for (int i = 0; i < 4; i++) word[i] = i == at ? pair : word[i];
       doubt &= doubt - 1;
@@ -79,7 +79,7 @@ HG_DEVICE void held_normalise(bf16 *dst, i64 ldd, float *stats, const bf16 *x, i
 #pragma unroll
   for (int p = 0; p < P; p++) {
     float g[8], b[8];
-    i64 c = (p * lanes + side) * 8;
+    int c = (p * lanes + side) * 8;
     hg_take<8>(gamma + c, g);
     hg_take<8>(beta + c, b);
     heldwords out(usual);
@@ -95,7 +95,7 @@ HG_DEVICE void held_normalise(bf16 *dst, i64 ldd, float *stats, const bf16 *x, i
       }
       out.put(i, low, high);
     }
-    out.settle(c, [=](i64 c) { return ((float)x[c] - center) * r * gamma[c] + beta[c]; });
+    out.settle(c, [=](int c) { return (float)(((float)x[c] - center) * r * gamma[c] + beta[c]); });
     *(f4 *)(dst + row * ldd + c) = out.all();
   }
 }
@@ -142,16 +142,26 @@ HG_DEVICE void held_put(double *parts, double (&along)[P][8], double (&plain)[P]
   }
 }
 
-// held_back is the gradient for `each` rows. Their column sums are parts[2·block] of dy·x̂ and the next of dy.
+// held_onto reads the eight elements that results are added to. Where keep is 0, and not all ones, they are -0 instead,
+// which changes no sum: reading under a condition would be one access for each word.
+HG_DEVICE void held_onto(const bf16 *from, u32 keep, float (&v)[8]) {
+  f4 raw = *(const f4 *)from;
+  auto word = [=](float w) { return __uint_as_float((__float_as_uint(w) & keep) | (0x80008000u & ~keep)); };
+  hg_unpack({word(raw.x), word(raw.y), word(raw.z), word(raw.w)}, v);
+}
+
+// held_back is the gradient for `each` rows, added to dx if keep is all ones, and not 0. Their column sums are
+// parts[2·block] of dy·x̂ and the next of dy.
 //
 // The interval of y = fl(r·w), w = fl(a − x̂A), a = fl(g − S), where S and A are the means of g = γ·dy and of g·x̂: the
 // errors of g, S and a are below u(2|a| + 2|S|), that of x̂A is below 3u|x̂A|, and w adds u(|a| + |x̂A|). That is less
 // than 4u·E, where E = |a| + |x̂A| + |S|. y and the ends add u·r·E each. The constant of `base` makes 7u·r·E more than
-// what is lost below 2^-126. Where w or y is infinite, so is 2^24·r·E, and the ends differ.
+// what is lost below 2^-126. Where w or y is infinite, so is 2^24·r·E, and the ends differ. Both ends are added to
+// dx, with rounding, as the result is.
 template <int P>
 HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 lddy, const bf16 *x, i64 ldx,
-                         const float *gamma, const float *stats, i64 rows, int shift, double inverse, int each,
-                         double *room) {
+                         const float *gamma, const float *stats, i64 rows, int shift,
+                         double inverse, int each, u32 keep, double *room) {
   int lanes = 1 << shift, side = hg_lane() & (lanes - 1), abreast = 32 >> shift;
   i64 end = hg_least(rows, (blockIdx.x + (i64)1) * each);
   double along_columns[P][8] = {}, columns[P][8] = {};
@@ -159,6 +169,7 @@ HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 l
     i64 row = first + (hg_lane() >> shift);
     bool has = row < end;
     const bf16 *fromD = dy + row * lddy, *fromX = x + row * ldx;
+    bf16 *to = dx + row * ldd;
     float mean = 0.f, r = 0.f;
     double sum = 0, along = 0;
     if (has) {
@@ -166,7 +177,7 @@ HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 l
 #pragma unroll
       for (int p = 0; p < P; p++) {
         float d[8], v[8], g[8];
-        i64 c = (p * lanes + side) * 8;
+        int c = (p * lanes + side) * 8;
         hg_take<8>(fromD + c, d);
         hg_take<8>(fromX + c, v);
         hg_take<8>(gamma + c, g);
@@ -188,11 +199,12 @@ HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 l
     if (!has) continue;
 #pragma unroll
     for (int p = 0; p < P; p++) {
-      float d[8], v[8], g[8];
-      i64 c = (p * lanes + side) * 8;
+      float d[8], v[8], g[8], o[8];
+      int c = (p * lanes + side) * 8;
       hg_take<8>(fromD + c, d);
       hg_take<8>(fromX + c, v);
       hg_take<8>(gamma + c, g);
+      held_onto((keep ? to : fromD) + c, keep, o);
       heldwords out(usual);
 #pragma unroll
       for (int i = 0; i < 4; i++) {
@@ -202,15 +214,16 @@ HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 l
           int e = 2 * i + k;
           float normal = (v[e] - mean) * r, a = d[e] * g[e] - mine, y = r * fmaf(-normal, share, a);
           float error = fmaf(fabsf(normal), steep, fmaf(fabsf(a), up, base));
-          low[k] = fmaf(-7 * 0x1p-48f, error, y), high[k] = fmaf(7 * 0x1p-48f, error, y);
+          low[k] = fmaf(-7 * 0x1p-48f, error, y) + o[e], high[k] = fmaf(7 * 0x1p-48f, error, y) + o[e];
         }
         out.put(i, low, high);
       }
-      out.settle(c, [=](i64 c) {
+      out.settle(c, [=](int c) {
         double g = (double)(float)fromD[c] * gamma[c], normal = ((double)(float)fromX[c] - (double)mean) * (double)r;
-        return (double)r * (g - of_sum - normal * of_along);
+        float u = (float)((double)r * (g - of_sum - normal * of_along));
+        return keep ? u + (float)to[c] : u;
       });
-      *(f4 *)(dx + row * ldd + c) = out.all();
+      *(f4 *)(to + c) = out.all();
     }
   }
   held_put<P>(parts, along_columns, columns, shift, room);
@@ -219,9 +232,9 @@ HG_DEVICE void held_back(double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 l
 #define HG_HELD_GRAD(TIMES, P)                                                                                       \
   HG_KERNEL_##TIMES(128, layernorm_grad_held_##P##_bf16, double *parts, bf16 *dx, i64 ldd, const bf16 *dy, i64 lddy, \
                     const bf16 *x, i64 ldx, const float *gamma, const float *stats, i64 rows, int shift,             \
-                    double inverse, int each) {                                                                      \
+                    double inverse, int each, u32 keep) {                                                            \
     HG_SHARED(double, room, [2 * 8 * P * 33]);                                                                       \
-    held_back<P>(parts, dx, ldd, dy, lddy, x, ldx, gamma, stats, rows, shift, inverse, each, room);                  \
+    held_back<P>(parts, dx, ldd, dy, lddy, x, ldx, gamma, stats, rows, shift, inverse, each, keep, room);            \
   }
 HG_HELD_GRAD(THRICE, 3)
 HG_HELD_GRAD(TWICE, 4)

@@ -164,7 +164,8 @@ func (c *caller) layerNorm(x, dy device.Array) {
 	dx, dgamma, dbeta := c.result(rows, d), c.f32(d), c.f32(d)
 	c.named("LayerNorm LayerNormGrad", []device.Array{y, stats, dx, dgamma, dbeta}, func() {
 		c.b.LayerNorm(y, stats, x, gamma, beta, 1e-5)
-		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, 1)
+		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, absent, 1)
+		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, dx, 1)
 	})
 }
 
