@@ -110,8 +110,8 @@ func (s *spoiled) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 	s.spoil("LayerNorm", dst)
 }
 
-func (s *spoiled) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
-	s.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc)
+func (s *spoiled) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
+	s.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add, acc)
 	s.spoil("LayerNormGrad", dx)
 }
 

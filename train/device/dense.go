@@ -111,11 +111,12 @@ type Dense interface {
 	LayerNorm(dst, stats, x, gamma, beta Array, eps float32)
 	// LayerNormGrad is the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
 	//
-	//	dx = r·(g − mean(g) − x̂·mean(g·x̂)),  dγ = acc·dγ + Σ dy·x̂,  dβ = acc·dβ + Σ dy
+	//	dx = add + r·(g − mean(g) − x̂·mean(g·x̂)),  dγ = acc·dγ + Σ dy·x̂,  dβ = acc·dβ + Σ dy
 	//
 	// where means run over a row and sums over the rows. dgamma and dbeta are F32 [D],
-	// absent where gamma is; stats is what LayerNorm wrote.
-	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats Array, acc float32)
+	// absent where gamma is; stats is what LayerNorm wrote. add has the shape and type of dx. It
+	// may be dx itself, or absent. What is added to it is rounded to F32 before.
+	LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add Array, acc float32)
 	// Softmax is the softmax of each row, or with log its logarithm.
 	Softmax(dst, x Array, log bool)
 	// SoftmaxGrad is the gradient of Softmax from its result y: dx = y·(dy − ⟨y, dy⟩), or

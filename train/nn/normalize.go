@@ -37,14 +37,20 @@ func (l *LayerNorm) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
 	t.Remake(y, normalise, x, stats) // x is held anyway, for the gradient
 	t.Do(normalise)
 	t.Back(func(b device.Backend) {
-		dx := into(t, x)
-		var dgamma, dbeta device.Array
+		dx, onto := t.Onto(x)
+		var add, dgamma, dbeta device.Array
 		var acc float32
 		if gamma != nil {
 			dgamma, acc = t.Onto(gamma)
 			dbeta, _ = t.Onto(beta)
 		}
-		b.LayerNormGrad(matrix(dx), dgamma, dbeta, matrix(t.Grad(y)), matrix(x.Value), value(gamma), stats.Value, acc)
+		switch {
+		case dx.Absent():
+			dx = t.Scratch(x.Value.Type, x.Value.Shape()...)
+		case onto != 0:
+			add = matrix(dx)
+		}
+		b.LayerNormGrad(matrix(dx), dgamma, dbeta, matrix(t.Grad(y)), matrix(x.Value), value(gamma), stats.Value, add, acc)
 	}, x, stats)
 	t.Done(stats)
 	return y

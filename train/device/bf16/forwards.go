@@ -64,9 +64,9 @@ func (wid *widener) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float
 	wid.narrow()
 }
 
-func (wid *widener) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
-	wid.widen(3, &dx, &dgamma, &dbeta, &dy, &x, &gamma, &stats)
-	wid.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc)
+func (wid *widener) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
+	wid.widen(3, &dx, &dgamma, &dbeta, &dy, &x, &gamma, &stats, &add)
+	wid.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add, acc)
 	wid.narrow()
 }
 

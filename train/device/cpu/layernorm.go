@@ -56,22 +56,24 @@ func (b *Backend) orConstant(x []float32, name string, n int, v float32) []float
 
 // LayerNormGrad computes the gradient of LayerNorm. With x̂ = (x − mean)·r and g = γ·dy:
 //
-//	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows.
+//	dx = add + r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows.
 //
-// dgamma and dbeta may be absent.
-func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
+// dgamma, dbeta and add may be absent.
+func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
 	rows, width, strideX := rowsOf(x)
 	_, _, strideDY := rowsOf(dy)
 	_, _, strideDX := rowsOf(dx)
+	_, _, strideAdd := rowsOf(add)
 	if dx.Len() != x.Len() || dy.Len() != x.Len() || dx.Cols() != width || dy.Cols() != width || stats.Len() != 2*rows ||
-		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) {
-		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats))
+		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) ||
+		!add.Absent() && (add.Len() != x.Len() || add.Cols() != width) {
+		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, add))
 	}
 	grain := rowGrain(width)
 	parts := scratch[float64](b, "layernorm", (rows+grain-1)/grain*2*width)
 	split(b, rows, grain, layerNormGradTask{
-		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), parts, width, strideDX,
-		strideDY, strideX, grain})
+		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), f32(add), parts,
+		width, strideDX, strideDY, strideX, strideAdd, grain})
 	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
 }
 
@@ -89,9 +91,10 @@ func joinPairs(dgamma, dbeta []float32, parts []float64, width int, acc float32)
 }
 
 type layerNormGradTask struct {
-	dx, dy, x, gamma, stats                   []float32
-	parts                                     []float64 // dγ and dβ of each span
-	width, strideDX, strideDY, strideX, grain int
+	dx, dy, x, gamma, stats, add       []float32
+	parts                              []float64 // dγ and dβ of each span
+	width, strideDX, strideDY, strideX int
+	strideAdd, grain                   int
 }
 
 func (t *layerNormGradTask) span(_, lo, hi int) {
@@ -103,9 +106,24 @@ func (t *layerNormGradTask) span(_, lo, hi int) {
 		dx, dy, x := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.x[i*t.strideX:][:t.width]
 		mean, r := float64(t.stats[2*i]), float64(t.stats[2*i+1])
 		sum, along := vec.LayerSums(dgamma, dbeta, dy, x, t.gamma, mean, r)
-		vec.LayerBack(dx, dy, x, t.gamma, mean, r, sum/n, along/n)
+		if t.add == nil {
+			vec.LayerBack(dx, dy, x, t.gamma, mean, r, sum/n, along/n)
+			continue
+		}
+		add := t.add[i*t.strideAdd:][:t.width]
+		for lo := 0; lo < t.width; lo += len(layerRun{}) {
+			var run layerRun
+			hi := min(lo+len(run), t.width)
+			vec.LayerBack(run[:hi-lo], dy[lo:hi], x[lo:hi], t.gamma[lo:hi], mean, r, sum/n, along/n)
+			for j, v := range run[:hi-lo] {
+				dx[lo+j] = add[lo+j] + v
+			}
+		}
 	}
 }
+
+// layerRun holds the gradient of some elements of a row before it is added to others: dx may be add.
+type layerRun [512]float32
 
 // gain returns γ of channel j, or 1 if gamma is absent.
 func gain(gamma []float32, j int) float64 {

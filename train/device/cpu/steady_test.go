@@ -112,7 +112,7 @@ func denseCalls(m *maker) []call {
 		}, []device.Array{dst, norm, y}},
 		{"LayerNorm", func(b *Backend) {
 			b.LayerNorm(dst, stats, x, gamma, beta, 1e-5)
-			b.LayerNormGrad(y, dgamma, dbeta, x, dst, gamma, stats, 0)
+			b.LayerNormGrad(y, dgamma, dbeta, x, dst, gamma, stats, y, 0)
 		}, []device.Array{dst, stats, y, dgamma, dbeta}},
 		{"SoftmaxLoss", func(b *Backend) {
 			b.SoftmaxLoss(loss, dst, x, target, device.Softmax{Temperature: 0.1, Smoothing: 0.1})

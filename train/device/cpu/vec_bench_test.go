@@ -65,7 +65,7 @@ func BenchmarkElementwise(b *testing.B) {
 		{"sgd", 5 * image1, func() { back.SGD(x, y, dy, none, hyper, none, device.SGDKind{Momentum: 0.9}) }},
 		{"average", 3 * image1, func() { back.Average(x, y, p, none) }},
 		{"layer norm", 2 * row1, func() { back.LayerNorm(u, lines, t, wide, wider, 1e-6) }},
-		{"layer norm grad", 3 * row1, func() { back.LayerNormGrad(u, wider, widest, v, t, wide, lines, 0) }},
+		{"layer norm grad", 3 * row1, func() { back.LayerNormGrad(u, wider, widest, v, t, wide, lines, device.Array{}, 0) }},
 		{"gelu", 2 * row1, func() { back.Act(u, t, device.GELU) }},
 		{"gelu grad", 3 * row1, func() { back.ActGrad(u, v, t, device.GELU) }},
 		{"quick gelu", 2 * row1, func() { back.Act(u, t, device.QuickGELU) }},

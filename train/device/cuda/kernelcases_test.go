@@ -228,7 +228,10 @@ func (m *measure) tokens() {
 	x, y, dx := m.array(n*t, d), m.array(n*t, d), m.array(n*t, d)
 	stats, norm, gamma, beta, each := m.f32(n*t, 2), m.f32(n*t), m.f32(d), m.f32(d), m.f32(n*t)
 	m.streams("LayerNorm", func() { m.b.LayerNorm(y, stats, x, gamma, beta, 1e-6) }, x, y)
-	m.streams("LayerNormGrad", func() { m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, 0) }, dx, y, x)
+	m.streams("LayerNormGrad", func() {
+		m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, device.Array{}, 0)
+	}, dx, y, x)
+	m.layerNorms(n * t)
 	m.streams("Normalize", func() { m.b.Normalize(y, norm, x, 1e-12) }, x, y)
 	m.streams("NormalizeGrad", func() { m.b.NormalizeGrad(dx, x, y, norm) }, dx, x, y)
 	m.streams("Softmax", func() { m.b.Softmax(y, x, false) }, x, y)
@@ -258,6 +261,19 @@ func (m *measure) tokens() {
 	m.multiplies("RaggedAttention", 2*n*t*t*d, func() {
 		m.b.RaggedAttention(y, qkv.Reshape(n*t, 3*d), device.Array{}, keyRows, spanOf, heads)
 	})
+}
+
+// layerNorms adds LayerNorm for the kernels of rows that warps hold.
+func (m *measure) layerNorms(rows int) {
+	for _, d := range []int{m.size(768, 96), m.size(1024, 128)} {
+		x, y, dx := m.array(rows, d), m.array(rows, d), m.array(rows, d)
+		stats, gamma, beta := m.f32(rows, 2), m.f32(d), m.f32(d)
+		name := fmt.Sprint(" of ", d)
+		m.streams("LayerNorm"+name, func() { m.b.LayerNorm(y, stats, x, gamma, beta, 1e-6) }, x, y)
+		m.streams("LayerNormGrad"+name, func() {
+			m.b.LayerNormGrad(dx, gamma, beta, y, x, gamma, stats, dx, 0)
+		}, dx, dx, y, x)
+	}
 }
 
 // attention adds the attention of t tokens, with heads of the given size.

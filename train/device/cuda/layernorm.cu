@@ -1,9 +1,9 @@
 // layernorm: dst = γ(x − mean)·r + β over each row, r = 1/√(variance + eps) with the
 // biased variance in two passes, and its gradient: with x̂ = (x − mean)·r and g = γ·dy
 //
-//	dx = r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows
+//	dx = add + r(g − mean(g) − x̂·mean(g·x̂)), dγ = Σ dy·x̂, dβ = Σ dy over the rows
 //
-// stats[row] is mean and r. gamma and beta may be null. A warp has a row; the column
+// stats[row] is mean and r. gamma, beta and add may be null, and add may be dx. A warp has a row; the column
 // sums are those of columns.h. Sums by floatsum.h, results in double: one
 // that is rounded twice would fall on the other side of a tie now and then. Reference: ../reference/layernorm.go
 #include "columns.h"
@@ -77,7 +77,7 @@ HG_DEVICE void factors(float (&d)[E], float (&v)[E], const T *dy, const T *x, co
 
 // back is layernorm_grad for a row.
 template <int E, class T>
-HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *gamma, const float *stats, i64 width) {
+HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *gamma, const float *stats, const T *add, i64 width) {
   float d[E], v[E], mean = stats[0], r = stats[1];
   hg_floatsum sum = {}, along = {};
   for (i64 c = hg_lane() * E; c < width; c += 32 * E) {
@@ -100,20 +100,26 @@ HG_DEVICE void back(T *dx, const T *dy, const T *x, const float *gamma, const fl
       double u = (double)d[e] * (gamma ? g[e] : 1.f);
       d[e] = (float)((double)r * (u - of_sum - ((double)v[e] - (double)mean) * (double)r * of_along));
     }
+    if (add) {
+      hg_take<E>(add + c, v);
+#pragma unroll
+      for (int e = 0; e < E; e++) d[e] += v[e];
+    }
     hg_give<E>(dx + c, d);
   }
 }
 
 HG_KERNELS(256, layernorm_grad,
            (T *dx, i64 ldd, const T *dy, i64 lddy, const T *x, i64 ldx, const float *gamma, const float *stats,
-            i64 rows, i64 width, int wide),
-           (dx, ldd, dy, lddy, x, ldx, gamma, stats, rows, width, wide)) {
+            const T *add, i64 ldadd, i64 rows, i64 width, int wide),
+           (dx, ldd, dy, lddy, x, ldx, gamma, stats, add, ldadd, rows, width, wide)) {
   i64 row = (i64)blockIdx.x * 8 + hg_warp();
   if (row >= rows) return;
+  if (add) add += row * ldadd;
   if (wide)
-    back<16 / sizeof(T)>(dx + row * ldd, dy + row * lddy, x + row * ldx, gamma, stats + 2 * row, width);
+    back<16 / sizeof(T)>(dx + row * ldd, dy + row * lddy, x + row * ldx, gamma, stats + 2 * row, add, width);
   else
-    back<1>(dx + row * ldd, dy + row * lddy, x + row * ldx, gamma, stats + 2 * row, width);
+    back<1>(dx + row * ldd, dy + row * lddy, x + row * ldx, gamma, stats + 2 * row, add, width);
 }
 
 // lanes is 0 where 16 bytes of a row cannot be read at once.

@@ -76,10 +76,10 @@ func (obs *observer) LayerNorm(dst, stats, x, gamma, beta device.Array, eps floa
 		func() { obs.Backend.LayerNorm(dst, stats, x, gamma, beta, eps) })
 }
 
-func (obs *observer) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats device.Array, acc float32) {
+func (obs *observer) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
 	obs.seen(Call{"LayerNormGrad", 0,
-		moved(dx, dgamma, dbeta, dy, x, gamma, stats) + added(acc, dx, dgamma, dbeta)},
-		func() { obs.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, acc) })
+		moved(dx, dgamma, dbeta, dy, x, gamma, stats, add) + added(acc, dgamma, dbeta)},
+		func() { obs.Backend.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add, acc) })
 }
 
 func (obs *observer) Softmax(dst, x device.Array, log bool) {

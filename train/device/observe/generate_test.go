@@ -26,14 +26,15 @@ var costs = map[string]string{
 // traffic are the bytes of those that do not read or write their arrays whole, or read them
 // twice. Adam and SGD read what they write.
 var traffic = map[string]string{
-	"MatMul":     "moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m))",
-	"Gather":     "2*moved(dst) + moved(index)",
-	"ScatterAdd": "(2+float64(acc))*moved(x) + moved(index)",
-	"Adam":       "moved(w, m, v, shadow, dw, hyper, flag) + moved(w, m, v)",
-	"SGD":        "moved(w, m, shadow, dw, hyper, flag) + moved(w, m)",
-	"Average":    "2*moved(dst) + moved(x, rate, flag)",
-	"Axpby":      "axpbyBytes(dst, x, b, y)",
-	"Norm":       "moved(dst, stats, x, gamma, beta, residual) + unless(o.Frozen, x)",
+	"MatMul":        "moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m))",
+	"Gather":        "2*moved(dst) + moved(index)",
+	"ScatterAdd":    "(2+float64(acc))*moved(x) + moved(index)",
+	"Adam":          "moved(w, m, v, shadow, dw, hyper, flag) + moved(w, m, v)",
+	"SGD":           "moved(w, m, shadow, dw, hyper, flag) + moved(w, m)",
+	"Average":       "2*moved(dst) + moved(x, rate, flag)",
+	"Axpby":         "axpbyBytes(dst, x, b, y)",
+	"LayerNormGrad": "moved(dx, dgamma, dbeta, dy, x, gamma, stats, add) + added(acc, dgamma, dbeta)",
+	"Norm":          "moved(dst, stats, x, gamma, beta, residual) + unless(o.Frozen, x)",
 	"NormGrad": "moved(dx, dgamma, dbeta, dy, x, gamma, stats, sums) + added(acc, dgamma, dbeta) +\n" +
 		"unless(!sums.Absent(), dy, x)",
 	"ReluGrad": "moved(dx, e.Sums, dy, e.Add, e.Mask, e.X, e.Mean) + added(acc, e.Sums)",

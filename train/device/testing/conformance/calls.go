@@ -157,6 +157,18 @@ func (c *caller) matrices() {
 	})
 }
 
+// layerNorm adds LayerNorm and its gradient for x and dy.
+func (c *caller) layerNorm(x, dy device.Array) {
+	rows, d := x.Rows(), x.Cols()
+	y, stats, gamma, beta := c.result(rows, d), c.none(rows, 2), c.f32(d), c.f32(d)
+	dx, dgamma, dbeta := c.result(rows, d), c.f32(d), c.f32(d)
+	c.named("LayerNorm LayerNormGrad", []device.Array{y, stats, dx, dgamma, dbeta}, func() {
+		c.b.LayerNorm(y, stats, x, gamma, beta, 1e-5)
+		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, absent, 1)
+		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, dx, 1)
+	})
+}
+
 func (c *caller) tokens() {
 	x, dy := c.given(130, 257), c.given(130, 257)
 	unit, norm, dunit := c.result(130, 257), c.none(130), c.result(130, 257)
@@ -164,12 +176,8 @@ func (c *caller) tokens() {
 		c.b.Normalize(unit, norm, x, 1e-12)
 		c.b.NormalizeGrad(dunit, dy, unit, norm)
 	})
-	y, stats, gamma, beta := c.result(130, 257), c.none(130, 2), c.f32(257), c.f32(257)
-	dx, dgamma, dbeta := c.result(130, 257), c.f32(257), c.f32(257)
-	c.named("LayerNorm LayerNormGrad", []device.Array{y, stats, dx, dgamma, dbeta}, func() {
-		c.b.LayerNorm(y, stats, x, gamma, beta, 1e-5)
-		c.b.LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, 1)
-	})
+	c.layerNorm(x, dy)
+	c.layerNorm(c.given(133, 192), c.given(133, 192))
 	soft, dsoft := c.result(130, 257), c.result(130, 257)
 	c.named("Softmax SoftmaxGrad", []device.Array{soft, dsoft}, func() {
 		c.b.Softmax(soft, x, true)

@@ -131,7 +131,7 @@ func (c *caller) manyTokens() []rowwise {
 		}},
 		{"LayerNorm LayerNormGrad", []device.Array{m, shape(device.F32, n, 2), m}, func(out []device.Array, of rows) {
 			c.b.LayerNorm(out[0], out[1], of(x), gamma, beta, 1e-5)
-			c.b.LayerNormGrad(out[2], absent, absent, of(dy), of(x), gamma, out[1], 0)
+			c.b.LayerNormGrad(out[2], absent, absent, of(dy), of(x), gamma, out[1], absent, 0)
 		}},
 		{"Softmax SoftmaxGrad", []device.Array{m, m}, func(out []device.Array, of rows) {
 			c.b.Softmax(out[0], of(x), false)
