@@ -156,7 +156,8 @@ func productTiles(rows, cols, inner, batch int) (tile, splits int) {
 
 // productSplits returns the number of splits of k for tiles of a given side.
 func productSplits(tile, rows, cols, inner, batch int) int {
-	return bestSplits(blocks(rows, tile)*blocks(cols, tile)*batch, wantedBlocks, min(wantedBlocks, inner/leastSplit), inner)
+	tiles := blocks(rows, tile) * blocks(cols, tile) * batch
+	return bestSplits(tiles, wantedBlocks, min(wantedBlocks, inner/leastSplit), inner)
 }
 
 // bestSplits returns the number of splits, at most most, with the least time, which is that of the rounds of

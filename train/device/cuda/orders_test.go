@@ -60,7 +60,8 @@ func TestConformanceOfTheCommittedPTX(t *testing.T) {
 
 // The lines of the committed PTX access memory in few wavefronts and sectors: see TestHotAccesses.
 func TestAccessesOfTheCommittedPTX(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^Test(HotAccesses|HotAccessesOfWgmma|InstructionsOfRankLoss)$", "-test.v",
+	cmd := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run=^Test(HotAccesses|HotAccessesOfWgmma|InstructionsOfRankLoss)$", "-test.v",
 		"-test.timeout=60m")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+emu.BuildPTX(t), countVariable+"=1", smallVariable+"=1")
 	out, err := cmd.CombinedOutput()

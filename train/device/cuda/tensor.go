@@ -154,7 +154,8 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))
 	p.unitA, p.unitB = unit(p.a, int64(o.c/o.groups)), unit(p.b, int64(inner))
-	b.launchConv(c, &p, convTile, tile, tensorConvKernels[tile].forward, "conv", wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
+	b.launchConv(c, &p, convTile, tile, tensorConvKernels[tile].forward, "conv",
+		wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
 }
 
 // tensorConvGradX launches ConvGradX for a phase.

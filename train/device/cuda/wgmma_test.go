@@ -196,7 +196,8 @@ func TestCardsWithoutWgmmaComputeByMma(t *testing.T) {
 	b.Close()
 	t.Setenv(cuda.TuneVariable, "")
 	control.Fail("matmul_tn_256x128_bf16:1:715")
-	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "HGLD_CUDA_TUNE=kernels.mma=1 computes without") {
+	want := "HGLD_CUDA_TUNE=kernels.mma=1 computes without"
+	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a kernel that fails: %v", err)
 	}
 }

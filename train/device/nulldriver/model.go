@@ -256,8 +256,8 @@ func (c Card) tileCycles(p Product) float64 {
 	return max(issue, tensor, shared, cache)*steps + end + latency/2 // two blocks of a multiprocessor overlap
 }
 
-// epilogue returns the cycles in which a tile of at most 128 × 128 is written, and those that it waits. Eight elements of a
-// lane are two accesses to shared memory of eight cycles each.
+// epilogue returns the cycles in which a tile of at most 128 × 128 is written, and those that it waits. Eight elements
+// of a lane are two accesses to shared memory of eight cycles each.
 func (c Card) epilogue(p Product) (cycles, latency float64) {
 	words, instructions, waits := 16.0, 70.0, 0.0
 	add := func(has bool, more float64) {

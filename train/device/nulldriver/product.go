@@ -96,7 +96,8 @@ func productOf(kernel string, argument unsafe.Pointer) (p Product) {
 	if kind, is := strings.CutPrefix(name, "matmul_"); is {
 		m := (*matrices)(argument)
 		return Product{
-			Kind: kind, Tile: p.Tile, Down: p.Down, Across: p.Across, Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
+			Kind: kind, Tile: p.Tile, Down: p.Down, Across: p.Across,
+			Rows: int(m.to.rows), Cols: int(m.to.cols), Inner: int(m.k), Batch: int(m.batch),
 			Splits: int(m.splits), Span: int(m.span), Each: int(min(m.unitA, m.unitB)), Adds: m.to.residual != 0,
 			Curved: m.to.act > 1 && m.splits == 1,
 		}
