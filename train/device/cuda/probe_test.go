@@ -73,6 +73,10 @@ func TestDriverOlderThanThePTXIsRefused(t *testing.T) {
 	}
 	want := fmt.Sprintf("\n.version 7.%d\n", cuda.LeastDriver%1000/10) // PTX 7.n is that of CUDA 11.n
 	for _, name := range files {
+		want := want
+		if strings.HasSuffix(name, "wgmma.ptx") { // a driver that refuses it does without: provideWarpgroups
+			want = "\n.version 8.0\n"
+		}
 		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s is not of %q, %v", name, want, err)
 		}
