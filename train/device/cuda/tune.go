@@ -20,7 +20,7 @@ import (
 //	kernels.mma                     1: no wgmma, as for a card without it
 //	kernels.ptx                     1: the driver compiles the kernels, as for a card without machine code
 //
-// A tile changes no bytes; splits and plans change the order of sums.
+// A tile of 64 or 128 changes no bytes. Splits and plans change the order of sums, and wgmma may round otherwise.
 const TuneVariable = "HGLD_CUDA_TUNE"
 
 // knob is a choice of TuneVariable.
