@@ -220,6 +220,7 @@ func TestFlagsOutOfTheirBoundsAreRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"cluster", "run", "--k", "0"}, "cluster.k is 0, want a whole number from 1 to 1000000"},
+		{[]string{"shards", "build", "--quality", "0"}, "shards.quality is 0, want a whole number from 1 to 100"},
 		{[]string{"cluster", "run", "--pca", "-1"}, "cluster.pca is -1"},
 		{[]string{"cluster", "run", "--n-init", "0"}, "cluster.n_init is 0"},
 		{[]string{"embed", "--threads", "-1"}, "embed.threads is -1"},

@@ -41,7 +41,7 @@ type shardsSettings struct {
 	ImagesPerShard int               `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
 	ShardSize      string            `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
 	ShortSide      int               `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged, except HEIC and AVIF"`
-	Quality        int               `yaml:"quality" range:"0 100" usage:"JPEG quality of shrunk images, 1 to 100"`
+	Quality        int               `yaml:"quality" range:"1 100" usage:"JPEG quality of shrunk images, 1 to 100"`
 	HeadersOnly    bool              `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Attribution    bool              `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
 	Unattributed   bool              `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
@@ -274,9 +274,6 @@ func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
 	}
 	if s.Attribution && s.Unattributed {
 		return o, usagef("attribution and allow_unattributed exclude each other")
-	}
-	if s.ShortSide > 0 && (s.Quality < 1 || s.Quality > 100) {
-		return o, usagef("quality is %d; want 1 to 100", s.Quality)
 	}
 	o.ShardBytes, err = s.shardBytes()
 	return o, err
