@@ -129,7 +129,7 @@ func malformedTruth() (list []malformed) {
 		[]byte(soundQrels))
 	const ranked = "run --ranking FILE --labels l.csv --metrics R@1"
 	for name, c := range map[string]struct{ want, text string }{
-		"empty.run":    {"R@1 reads 1 places, but", ""},
+		"empty.run":    {"query \"a\" has no ranking", ""},
 		"five.run":     {"line 1 has 5 columns, want query,", "a Q0 b 1 0.9\n"},
 		"seven.run":    {"line 1 has 7 columns, want query,", "a Q0 b 1 0.9 x y\n"},
 		"query.run":    {"line 1: no query has the id \"q\"", "q Q0 b 1 0.9 x\n"},
@@ -154,7 +154,7 @@ func malformedTruth() (list []malformed) {
 			dict("'<i8'", "False", "(6, 1)"), int64Bytes(1, 0, 1, 2, 3, 1<<40)},
 		"twice": {"evaluation: query 0: row",
 			dict("'<i8'", "False", "(6, 2)"), int64Bytes(1, 1, 0, 2, 1, 0, 2, 0, 5, 0, 4, 0)},
-		"noplaces": {"R@1 reads 1 places, but", dict("'<i8'", "False", "(6, 0)"), nil},
+		"noplaces": {"query \"a\" has no ranking", dict("'<i8'", "False", "(6, 0)"), nil},
 	} {
 		add(ranked, name+".ranking.npy", c.want, npyOf(c.dictionary, c.data))
 	}
