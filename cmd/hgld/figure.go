@@ -110,12 +110,22 @@ func figureCommandOf(name, usage, examples string, flags []cli.Flag,
 			if err := atomicfile.Write(points, func(w io.Writer) error { return p.Points().Write(w, "csv") }); err != nil {
 				return err
 			}
+			sayLacking(j, out, slices.Concat(p.Points().Rows...))
 			result := map[string]any{"file": out, "points": points}
 			if f, ok := p.(*figure.Figure); ok {
 				result["curves"] = f.Plot.Curves
 			}
 			return j.show(result, fmt.Sprintf("%s, %s\n", out, points))
 		})}
+}
+
+// sayLacking tells which letters of texts the font of their picture lacks.
+func sayLacking(j *job, picture string, texts []string) {
+	kind := filepath.Ext(picture)
+	if letters := report.Lacking(texts...); letters != "" && kind != ".svg" {
+		j.say("careful: the font of a %s has no letters %.80q, so the picture lacks them; an .svg has all letters", kind,
+			letters)
+	}
 }
 
 // pictureOutputs are a picture and its points.

@@ -122,3 +122,17 @@ func TestFiguresOfImages(t *testing.T) {
 		}
 	}
 }
+
+// The font of PNG and PDF has no Chinese letters, and the viewer of an SVG may have them.
+func TestFiguresSayWhichLettersTheirFontLacks(t *testing.T) {
+	embeddingFiles(t)
+	if err := os.Rename("e.npy", "長城.npy"); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{"f.png": true, "f.pdf": true, "f.svg": false} {
+		code, _, errs := run(t, strings.Fields("figure curves --embeddings 長城.npy --labels l.csv --query 0 --out "+file)...)
+		if code != 0 || strings.Contains(errs, `no letters "長城"`) != want {
+			t.Errorf("%s: code %d, %s", file, code, errs)
+		}
+	}
+}

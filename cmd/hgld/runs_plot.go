@@ -59,10 +59,11 @@ func runsPlotCommand() *cli.Command {
 			if err == nil {
 				err = writePoints(runs, c.String("what"), c.Int("smooth"), figure.PointsFile(c.String("out")))
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case j.json:
+			}
+			sayLacking(j, c.String("out"), j.args)
+			if j.json {
 				return writeCurves(j, runs, c.String("what"), c.Int("smooth"), c.String("out"))
 			}
 			j.print("%s, %s\n", c.String("out"), figure.PointsFile(c.String("out")))
