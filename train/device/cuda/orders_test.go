@@ -32,6 +32,17 @@ func TestConformanceInOtherOrders(t *testing.T) {
 	}
 }
 
+// The kernels of compute capability 9.0 have the bytes of the others in any order, too.
+func TestWgmmaInOtherOrders(t *testing.T) {
+	for _, order := range []string{"reversed", "shuffled:7"} {
+		t.Run(order, func(t *testing.T) {
+			emu.Open(t, emu.Build(t)).Order(order)
+			TestProductsByWgmmaEqualThoseByMma(t)
+			TestConvolutionsByWgmmaEqualThoseByMma(t)
+		})
+	}
+}
+
 // Kernels access only the memory that they were given: every operation runs under the address
 // sanitizer, in a separate process. Attention of BF16 has kernels of its own.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
