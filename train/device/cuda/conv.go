@@ -190,18 +190,14 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 	rows, cols, inner := o.productW()
 	var t tiling
 	t.tile, t.splits = b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
-	tiles := blocks(rows, t.tile) * blocks(cols, t.tile)
 	if x.Type == device.BF16 && unit(addressOf(dy), int64(rows)) == 8 && unit(addressOf(x), int64(o.groupC)) == 8 {
-		t.wide = b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true, true})
-		if t.wide.rows > 0 {
-			t.splits, tiles = t.wide.splits, t.wide.grid(rows, cols)
-		}
+		t.byWgmma(b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true, true}))
 	}
 	reach := blocks(inner, t.splits*splitUnit) * splitUnit
 	splits := blocks(inner, reach)
 	n := dw.Len()
 	parts := b.scratch("ConvGradW", 4*splits*n)[0]
-	grid := tiles * int(o.groups) * splits
+	grid := t.grid(rows, cols) * int(o.groups) * splits
 	if x.Type == device.BF16 {
 		b.tensorConvGradW(parts, dy, x, o, reach, grid, t)
 	} else {

@@ -103,15 +103,10 @@ struct grad_end {
 };
 
 // moments_end leaves the result as it is and takes the moments of the columns of what is stored.
-struct moments_end {
+struct moments_end : hg_no_end {
   const tensor_conv &p; // read again at the end, since a kept value costs the product a register
 
-  struct others {};
-  HG_METHOD i64 row(i64 m) const { return m; }
-  HG_METHOD void begin(i64, i64) {}
-  HG_METHOD others bring(i64) const { return {}; }
-  HG_METHOD void eight(float (&)[8], const others &) {}
-  HG_METHOD float one(float v, i64, int) { return v; }
+  HG_METHOD explicit moments_end(const tensor_conv &of) : p(of) {}
   HG_METHOD bool reads_tile() const { return p.parts != nullptr; }
 
   // finish reads the tile, which is still in shared memory. 256/T threads have a column.
@@ -150,7 +145,7 @@ template <class P> HG_DEVICE void forward(const tensor_conv &p) {
   hg_patches<bf16, P::OF_A> a = {p.a + g * o.in_group(), o, o.pixels(), taps};
   hg_matrix<bf16, P::OF_B> b = {p.b + first * taps, o.filters(), taps, 1, taps};
   P::template product<true, true>(a, b, p.unit_a, p.unit_b, (i64)i * P::ROWS, (i64)j * P::COLS, 0, taps, of_group(p.to, first),
-                            moments_end{p});
+                            moments_end(p));
 }
 
 template <class P> HG_DEVICE void gradx(const tensor_conv &p) {

@@ -60,7 +60,22 @@ func (b *Backend) Scores(dst, q, g device.Array) {
 type tiling struct {
 	tile   int  // side of a block's part of the result
 	splits int  // ranges of the sum
-	wide   wide // of BF16 arrays by wgmma, instead
+	wide   wide // of BF16 arrays by wgmma, instead of the tile
+}
+
+// grid returns the number of tiles of a matrix.
+func (t tiling) grid(rows, cols int) int {
+	if t.wide.rows > 0 {
+		return t.wide.grid(rows, cols)
+	}
+	return blocks(rows, t.tile) * blocks(cols, t.tile)
+}
+
+// byWgmma takes the tiles of wgmma, if it computes the product.
+func (t *tiling) byWgmma(w wide) {
+	if w.rows > 0 {
+		t.wide, t.splits = w, w.splits
+	}
 }
 
 // tilingOf returns how a product of matrices is cut.
@@ -70,7 +85,7 @@ func (b *Backend) tilingOf(tileKnob, splitKnob knob, x, y device.Array, m device
 	if x.Type == device.BF16 {
 		if unitA, unitB := o.units(addressOf(x), addressOf(y), m); unitA == 8 && unitB == 8 {
 			turned := m.TransA && !m.TransB
-			t.wide = b.wideOf(tileKnob, wideProduct{rows, cols, inner, batch, splitKnob, turned, turned})
+			t.byWgmma(b.wideOf(tileKnob, wideProduct{rows, cols, inner, batch, splitKnob, turned, turned}))
 		}
 	}
 	return t
@@ -96,8 +111,7 @@ func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o ma
 	c := b.op(op)
 	o.c, o.a, o.b, o.bias = c.address(f32(dst)), c.address(f32(x)), c.address(f32(y)), c.address(f32(m.Bias))
 	o.add = c.address(f32(m.Add))
-	name := [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}[index(m.TransA)][index(m.TransB)]
-	name += map[int]string{64: "_64", 128: "_128"}[t.tile]
+	name := matMulNames[index(m.TransA)][index(m.TransB)] + map[int]string{64: "_64", 128: "_128"}[t.tile]
 	structure(c, &o).run("matmul", name, blocks(rows, t.tile)*blocks(cols, t.tile)*batch*int(o.splits), 256, 0)
 	if o.splits > 1 {
 		structure(b.op(op), &o).run("matmul", "matmul_finish", blocks(batch*rows*cols, 256), 256, 0)

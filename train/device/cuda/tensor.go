@@ -85,8 +85,8 @@ var matMulKernels = map[int][2][2]string{
 	128: {{"matmul_nn_128_bf16", "matmul_nt_128_bf16"}, {"matmul_tn_128_bf16", "matmul_tt_128_bf16"}},
 }
 
-// matMulWide are the names of the kernels that use wgmma.
-var matMulWide = [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}
+// matMulNames begin the names of all kernels of products, by transposition.
+var matMulNames = [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}
 
 // units returns how many elements of each operand can be copied together, if they lie at x and y.
 func (o *matmul) units(x, y Address, m device.Mul) (a, b int32) {
@@ -101,16 +101,13 @@ func (o *matmul) units(x, y Address, m device.Mul) (a, b int32) {
 
 // tensorMatMul launches the product that m and o describe.
 func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, o matmul, t tiling) {
-	rows, cols, inner, batch, splits := int(o.m), int(o.n), int(o.k), int(o.batch), t.splits
-	if t.wide.rows > 0 {
-		splits = t.wide.splits
-	}
+	rows, cols, inner, batch := int(o.m), int(o.n), int(o.k), int(o.batch)
 	p := tensorMatMul{
 		k: o.k, lda: o.lda, ldb: o.ldb, nextA: o.nextA, nextB: o.nextB, nextC: o.nextC, batch: o.batch,
 		splits: 1, span: max(o.k, 1),
 	}
-	if splits > 1 {
-		p.span = int64(blocks(inner, splits*splitUnit) * splitUnit)
+	if t.splits > 1 {
+		p.span = int64(blocks(inner, t.splits*splitUnit) * splitUnit)
 		p.splits = int64(blocks(inner, int(p.span)))
 		p.parts = b.scratch(op, 4*int(p.splits)*batch*rows*cols)[0]
 	}
@@ -126,13 +123,12 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	p.c.wide = isWide(p.c, o.nextC)
 	p.a, p.b = c.address(bf16(x)), c.address(bf16(y))
 	p.unitA, p.unitB = o.units(p.a, p.b, m)
-	ta, tb, ranges := index(m.TransA), index(m.TransB), batch*int(p.splits)
+	ta, tb, grid := index(m.TransA), index(m.TransB), t.grid(rows, cols)*batch*int(p.splits)
 	if w := t.wide; w.rows > 0 {
-		module, kernel := w.kernel("matmul", matMulWide[ta][tb])
-		structure(c, &p).run(module, kernel, w.grid(rows, cols)*ranges, 256, w.shared())
+		module, kernel := w.kernel("matmul", matMulNames[ta][tb])
+		structure(c, &p).run(module, kernel, grid, 256, w.shared())
 	} else {
-		structure(c, &p).run("matmulbf16", matMulKernels[t.tile][ta][tb],
-			blocks(rows, t.tile)*blocks(cols, t.tile)*ranges, 256, tensorShared(t.tile))
+		structure(c, &p).run("matmulbf16", matMulKernels[t.tile][ta][tb], grid, 256, tensorShared(t.tile))
 	}
 	if p.splits > 1 {
 		structure(b.op(op), &p).run("matmulbf16", "matmul_join_bf16", blocks(batch*rows*cols, 256), 256, 0)

@@ -117,7 +117,7 @@ func (b *Backend) provideWarpgroups() error {
 			m: probeRows, n: probeCols, k: probeInner, batch: 1, lda: int64(stride(x)), ldb: int64(stride(y)),
 			ldc: probeCols, alpha: 1,
 		}
-		b.tensorMatMul("MatMul", c, x, y, m, o, tiling{wide: wide{probeRows, probeCols, 1}})
+		b.tensorMatMul("MatMul", c, x, y, m, o, tiling{splits: 1, wide: wide{probeRows, probeCols, 1}})
 		err := b.Wait(b.Download(got, c))
 		b.Free(x.Buf)
 		b.Free(y.Buf)
