@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,22 +29,16 @@ func (l Linkage) String() string { return [...]string{Ward: "ward", Average: "av
 // Merge is one step of a Tree: the clusters A and B become one. Clusters 0 … N−1 are
 // the rows, and cluster N+m is the result of merge m.
 type Merge struct {
-	// A and B are the merged clusters, A < B.
-	A, B int
-	// Height is their distance.
-	Height float64
-	// Size is the number of rows of the result.
-	Size int
+	A, B   int     // and B are the merged clusters, A < B
+	Height float64 // their distance
+	Size   int     // the number of rows of the result
 }
 
 // Tree is the result of agglomerative clustering.
 type Tree struct {
-	// Rows is the number of rows, N.
-	Rows int
-	// Linkage is the distance that it was made by.
-	Linkage Linkage
-	// Merges are the N−1 merges by ascending height.
-	Merges []Merge
+	Rows    int     // the number of rows, N
+	Linkage Linkage // the distance that it was made by
+	Merges  []Merge // the N−1 merges by ascending height
 }
 
 // Agglomerate merges the two nearest clusters until one is left. It keeps a triangle of
@@ -137,8 +132,8 @@ func newChain(lib blas.Library, p *problem, linkage Linkage) (*chain, *nearest) 
 	for i := range n {
 		c.sizes[i], c.origin[i] = 1, i
 	}
-	d, near := distances(lib, p, linkage)
-	c.d = d
+	var near *nearest
+	c.d, near = distances(lib, p, linkage)
 	return c, near
 }
 
@@ -292,15 +287,7 @@ func (c *chain) order() *Tree {
 		m.height = max(m.height, floor[m.kept], floor[m.gone])
 		floor[m.kept] = m.height
 	}
-	slices.SortStableFunc(c.merges, func(a, b joined) int {
-		switch {
-		case a.height < b.height:
-			return -1
-		case a.height > b.height:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(c.merges, func(a, b joined) int { return cmp.Compare(a.height, b.height) })
 	t := &Tree{Rows: n, Linkage: c.linkage, Merges: make([]Merge, 0, len(c.merges))}
 	id, size := make([]int, n), make([]int, n)
 	for i := range id {

@@ -9,14 +9,12 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 func agglomerate(t testing.TB, x Matrix, linkage Linkage) *Tree {
 	t.Helper()
-	tree, err := Agglomerate(context.Background(), x, linkage, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(Agglomerate(context.Background(), x, linkage, nil))(t)
 	return tree
 }
 
@@ -40,10 +38,7 @@ func checkNearAll(t *testing.T, what string, got, want []float64, tolerance floa
 
 func checkCut(t *testing.T, tree *Tree, k int, want []int32) {
 	t.Helper()
-	got, err := tree.Cut(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(tree.Cut(k))(t)
 	if !slices.Equal(got, want) {
 		t.Errorf("cut at %d is %v, want %v", k, got, want)
 	}
@@ -78,10 +73,7 @@ func TestGoldenWard(t *testing.T) {
 				t.Fatal("the case has no cut")
 			}
 			for text, want := range c.Expected.Cuts {
-				k, err := strconv.Atoi(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(strconv.Atoi(text))(t)
 				checkCut(t, tree, k, want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"hgld/internal/blas"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // rowsVariable names an .npy file of rows [N,D] for the benchmarks, as in scripts/bench_cluster.
@@ -15,24 +16,16 @@ import (
 const rowsVariable = "HGLD_BENCH_ROWS"
 
 func benchmarkInput(b *testing.B) (Matrix, blas.Library) {
-	lib, err := blas.Default()
-	if err != nil {
-		b.Fatal(err)
-	}
+	lib := must.Get(blas.Default())(b)
 	path := os.Getenv(rowsVariable)
 	if path == "" {
 		return spectral(5700, 512), lib
 	}
-	f, err := tensorfile.OpenNPY(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(tensorfile.OpenNPY(path))(b)
 	defer f.Close()
 	rows, cols := f.Rows()
 	x := NewMatrix(rows, cols)
-	if err := f.ReadRows(x.Data, 0); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, f.ReadRows(x.Data, 0))
 	return x, lib
 }
 
@@ -41,7 +34,7 @@ func BenchmarkKMeans(b *testing.B) {
 	for _, c := range []struct {
 		k, starts int
 		algorithm string
-		most      int // 0: until Tol; 25: as faiss
+		most      int // 0: until nothing changes; 25: as faiss
 	}{{200, 1, "lloyd", 0}, {200, 10, "lloyd", 0}, {200, 1, "elkan", 0}, {200, 10, "elkan", 0}, {500, 1, "lloyd", 0},
 		{500, 1, "elkan", 0}, {500, 1, "elkan", 25}} {
 		name := fmt.Sprintf("%dx%d/k=%d/starts=%d/%s", x.Rows, x.Cols, c.k, c.starts, c.algorithm)
@@ -49,15 +42,10 @@ func BenchmarkKMeans(b *testing.B) {
 			name += fmt.Sprintf("-%d", c.most)
 		}
 		b.Run(name, func(b *testing.B) {
-			method, err := Methods.Get("algorithm", c.algorithm)
-			if err != nil {
-				b.Fatal(err)
-			}
+			method := must.Get(Methods.Get("algorithm", c.algorithm))(b)
 			for b.Loop() {
-				r, err := method(context.Background(), KMeans{K: c.k, NInit: c.starts, MaxIter: c.most, Tol: 1e-4, BLAS: lib}, x, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
+				r, err := method(context.Background(), KMeans{K: c.k, NInit: c.starts, MaxIter: c.most, BLAS: lib}, x, 1)
+				must.Do(b, err)
 				b.ReportMetric(r.Inertia, "inertia")
 				b.ReportMetric(float64(r.Iterations), "iterations")
 			}
@@ -70,14 +58,8 @@ func BenchmarkAgglomerate(b *testing.B) {
 	for _, l := range []Linkage{Ward, Average} {
 		b.Run(l.String(), func(b *testing.B) {
 			for b.Loop() {
-				tree, err := Agglomerate(context.Background(), x, l, lib)
-				if err != nil {
-					b.Fatal(err)
-				}
-				r, err := tree.Partition(x, 200)
-				if err != nil {
-					b.Fatal(err)
-				}
+				tree := must.Get(Agglomerate(context.Background(), x, l, lib))(b)
+				r := must.Get(tree.Partition(x, 200))(b)
 				b.ReportMetric(r.Inertia, "inertia")
 			}
 		})

@@ -49,8 +49,7 @@ type textKey [sha256.Size]byte
 
 // CacheError says that a piece of a cache is damaged.
 type CacheError struct {
-	// Err names the file, and what is wrong with it.
-	Err error
+	Err error // names the file, and what is wrong with it
 }
 
 // Error is the text of Err.

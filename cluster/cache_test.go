@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // counting is an encoder that counts what it encodes.
@@ -45,10 +47,7 @@ func encodeCached(t *testing.T, e *counting, dir string, texts ...string) ([][]f
 
 func pieces(t *testing.T, dir string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(filepath.Glob(filepath.Join(dir, "*", "*.safetensors")))(t)
 	return list
 }
 
@@ -95,25 +94,18 @@ func TestCacheFindsDamageAndReadsOverHalfAFile(t *testing.T) {
 	}
 	path := pieces(t, dir)[0]
 	half := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-1")
-	if err := os.WriteFile(half, []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(half, []byte("half"), 0o644))
 	if _, err := encodeCached(t, e, dir, "church"); err != nil || len(e.encoded) != 1 {
 		t.Errorf("with half a file: %v, %q", err, e.encoded)
 	}
 	if _, err := os.Stat(half); err == nil && runtime.GOOS != "windows" {
 		t.Error("what a killed process left half written is still there")
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	var damaged *CacheError
 	for at := range data {
 		data[at] ^= 4
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		if _, err := encodeCached(t, e, dir, "church"); !errors.As(err, &damaged) {
 			t.Fatalf("byte %d: %v", at, err)
 		}

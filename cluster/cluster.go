@@ -17,10 +17,8 @@ import (
 
 // Matrix is a dense row-major matrix [Rows, Cols].
 type Matrix struct {
-	// Rows and Cols are the shape.
-	Rows, Cols int
-	// Data has Rows·Cols values, row by row.
-	Data []float32
+	Rows, Cols int       // and Cols are the shape
+	Data       []float32 // has Rows·Cols values, row by row
 }
 
 // NewMatrix returns a matrix of zeros.

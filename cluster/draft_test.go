@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -59,10 +60,7 @@ func TestDraftNamesOrdersAndMarksOutliers(t *testing.T) {
 	// Around 0, a is used most and e is an outlier. Around 50 there are more landmarks in total.
 	tags, x := line([]float32{2, 0, 1, 1.5, 12, 50, 51}, []int{90, 2, 3, 1, 1, 60, 70})
 	r := run(t, KMeans{K: 2, Start: Matrix{2, 1, []float32{0, 50}}}, x, 0)
-	d, err := NewDraft(tags, x, r, labels.Origin{Encoder: "test", Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(NewDraft(tags, x, r, labels.Origin{Encoder: "test", Seed: 7}))(t)
 	if len(d.Clusters) != 2 || d.Clusters[0].Name != "g" || d.Clusters[1].Name != "a" {
 		t.Fatalf("clusters %+v, want g (130 landmarks) before a (97)", d.Clusters)
 	}
@@ -94,10 +92,7 @@ func TestDraftLeavesOutEmptyClustersAndGivesEachItsName(t *testing.T) {
 		tags[i].Name, tags[i].QID = "church", string(rune('A'+i))
 	}
 	r := run(t, KMeans{K: 3}, x, 1)
-	d, err := NewDraft(tags, x, r, labels.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(NewDraft(tags, x, r, labels.Origin{}))(t)
 	if len(d.Clusters) != 2 || d.Clusters[0].Name != "church" || d.Clusters[1].Name != "church (2)" {
 		t.Errorf("clusters %+v, want two, church and church (2)", d.Clusters)
 	}
@@ -111,13 +106,8 @@ func TestDraftIsTheSameBytesTwice(t *testing.T) {
 	}
 	var files [2]bytes.Buffer
 	for i := range files {
-		d, err := NewDraft(tags, x, run(t, KMeans{K: 15, NInit: 2, Spherical: true}, x, 3), labels.Origin{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := labels.WriteDraft(&files[i], d); err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(NewDraft(tags, x, run(t, KMeans{K: 15, NInit: 2, Spherical: true}, x, 3), labels.Origin{}))(t)
+		must.Do(t, labels.WriteDraft(&files[i], d))
 	}
 	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
 		t.Error("two runs wrote different drafts")
@@ -128,16 +118,9 @@ func TestVectorsSurviveTheirFile(t *testing.T) {
 	x := planted(9, 5, 2, 1, 1)
 	origin := VectorsOrigin{Encoder: "hashing(dim=5)", Prompt: "a photo of a {}", Tags: "ab"}
 	path := filepath.Join(t.TempDir(), VectorsFile)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteVectors(f, x, origin); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
+	must.Do(t, WriteVectors(f, x, origin))
+	must.Do(t, f.Close())
 	y, got, err := ReadVectors(path)
 	if err != nil || got != origin || !reflect.DeepEqual(x, y) {
 		t.Errorf("read %v (%v), error %v", got, y.Rows, err)
@@ -149,9 +132,7 @@ var hashing = Hashing{Dim: 256, MinN: 2, MaxN: 4, IDF: true}
 func TestHashingOfSimilarWordsIsSimilar(t *testing.T) {
 	x, err := Embed(context.Background(), hashing, "{}",
 		[]string{"road bridge", "railway bridge", "Road Bridge", "volcano", "pont"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cos := func(i, j int) (c float64) {
 		for l, v := range x.Row(i) {
 			c += float64(v) * float64(x.Row(j)[l])
@@ -179,10 +160,7 @@ func TestHashingFeaturesStayWithinWords(t *testing.T) {
 
 // The vectors are part of the draft format: with another hash it would be another encoder.
 func TestHashingEqualsItsDefinition(t *testing.T) {
-	v, err := Hashing{Dim: 4, MinN: 2, MaxN: 2}.Encode(context.Background(), []string{"sea"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(Hashing{Dim: 4, MinN: 2, MaxN: 2}.Encode(context.Background(), []string{"sea"}))(t)
 	// FNV-1a of " s", "se", "ea" and "a ", mixed, computed by hand from the definition.
 	want := hashedByHand(t, []string{" s", "se", "ea", "a "}, 4)
 	if !slices.Equal(v[0], want) {

@@ -53,17 +53,14 @@ func (b *bounds) assign() {
 		copy(b.sorted.Row(at), b.c.Row(int(k)))
 		b.sortedCC[at] = b.cc[k]
 	}
-	b.packed = CPU{BLAS: b.lib}.factor(b.sorted, b.packed)
+	b.packed = newFactor(b.lib, b.sorted, b.packed)
 	if first {
 		b.groups = b.packed.across(b.c.Rows) / b.packed.width
 		b.lower, b.shift = make([]float32, b.y.Rows*b.groups), make([]float32, b.groups)
 	} else {
 		b.measureShift()
 	}
-	parallel((b.y.Rows+tileRows-1)/tileRows, func(tile int) {
-		lo := tile * tileRows
-		b.tile(lo, min(lo+tileRows, b.y.Rows)).assign(first)
-	})
+	tiles(b.y.Rows, func(lo, hi int) { b.tile(lo, hi).assign(first) })
 	copy(b.before, b.centroids)
 	b.known = nil
 }

@@ -12,17 +12,13 @@ import (
 // the ARI of Hubert and Arabie (Journal of Classification 2, 1985), and the AMI of
 // Vinh, Epps and Bailey (JMLR 11, 2010) with the arithmetic mean of the entropies.
 // Where a formula gives 0/0, the conventions of scikit-learn apply: two equal
-// partitions score 1 in all measures except FowlkesMallows, which is 0 if no pair of
-// items is together.
+// partitions score 1 in all measures.
 type External struct {
-	ARI, Rand, FowlkesMallows    float64 // over pairs of items
-	MI                           float64 // mutual information, in nats
-	Homogeneity, Completeness    float64 // MI over the entropy of the classes, of the clusters
-	NMI                          float64 // MI over the arithmetic mean of both: the V-measure
-	NMIGeometric, NMIMin, NMIMax float64 // MI over another mean
-	AMI                          float64 // adjusted mutual information
-	// Σ over the clusters (classes) of the largest overlap with a class (cluster), divided by n
-	Purity, InversePurity float64
+	ARI    float64 // over pairs of items
+	MI     float64 // mutual information, in nats
+	NMI    float64 // MI over the arithmetic mean of the entropies: the V-measure
+	AMI    float64 // adjusted mutual information
+	Purity float64 // Σ over the clusters of the largest overlap with a class, divided by n
 
 	Items, Clusters int // number of items and of clusters
 	Moves           int // items whose class is not the majority class of their cluster
@@ -45,17 +41,15 @@ func Compare(truth, predicted []int) (External, error) {
 	e := External{Items: len(truth), Clusters: len(c.cols)}
 	e.pairs(c)
 	e.information(c)
-	best := 0
-	for _, m := range c.maxima(1) {
-		best += m
+	majority := make([]int, len(c.cols))
+	for _, cell := range c.cells {
+		majority[cell.col] = max(majority[cell.col], cell.count)
 	}
-	e.Moves = e.Items - best
-	e.Purity = float64(best) / float64(e.Items)
-	best = 0
-	for _, m := range c.maxima(0) {
-		best += m
+	e.Moves = e.Items
+	for _, m := range majority {
+		e.Moves -= m
 	}
-	e.InversePurity = float64(best) / float64(e.Items)
+	e.Purity = float64(e.Items-e.Moves) / float64(e.Items)
 	return e, nil
 }
 
@@ -103,16 +97,6 @@ func cross(truth, predicted []int) table {
 // equal reports whether both partitions are the same except for their numbers.
 func (t table) equal() bool { return len(t.cells) == len(t.rows) && len(t.cells) == len(t.cols) }
 
-// maxima returns the largest cell of each row (axis 0) or column (axis 1).
-func (t table) maxima(axis int) []int {
-	m := make([]int, [2]int{len(t.rows), len(t.cols)}[axis])
-	for _, c := range t.cells {
-		at := [2]int{c.row, c.col}[axis]
-		m[at] = max(m[at], c.count)
-	}
-	return m
-}
-
 func (e *External) pairs(t table) {
 	choose := func(n int) float64 { return float64(n) * float64(n-1) / 2 }
 	var both, rows, cols float64
@@ -126,16 +110,10 @@ func (e *External) pairs(t table) {
 		cols += choose(c)
 	}
 	all := choose(t.n)
-	e.ARI, e.Rand = 1, 1
-	if all > 0 {
-		e.Rand = (all + 2*both - rows - cols) / all
-	}
+	e.ARI = 1
 	if !t.equal() {
 		chance := rows * cols / all
 		e.ARI = (both - chance) / ((rows+cols)/2 - chance)
-	}
-	if both > 0 {
-		e.FowlkesMallows = math.Sqrt(both/rows) * math.Sqrt(both/cols)
 	}
 }
 
@@ -151,27 +129,16 @@ func (e *External) information(t table) {
 		e.MI += float64(c.count) / n * math.Log(n*float64(c.count)/float64(t.rows[c.row])/float64(t.cols[c.col]))
 	}
 	e.MI = max(0, e.MI)
-	rows, cols := entropy(t.rows), entropy(t.cols)
-	share := func(of float64) float64 {
-		if of == 0 {
-			return 1
-		}
-		return e.MI / of
-	}
-	e.Homogeneity, e.Completeness = share(rows), share(cols)
 	if t.equal() {
-		e.NMI, e.NMIGeometric, e.NMIMin, e.NMIMax, e.AMI = 1, 1, 1, 1, 1
+		e.NMI, e.AMI = 1, 1
 		return
 	}
 	if len(t.rows) == 1 || len(t.cols) == 1 { // one partition says nothing about the other
 		return
 	}
-	e.NMI = e.MI / ((rows + cols) / 2)
-	e.NMIGeometric = e.MI / math.Sqrt(rows*cols)
-	e.NMIMin = e.MI / min(rows, cols)
-	e.NMIMax = e.MI / max(rows, cols)
-	chance := t.expectedMI()
-	e.AMI = (e.MI - chance) / ((rows+cols)/2 - chance)
+	mean, chance := (entropy(t.rows)+entropy(t.cols))/2, t.expectedMI()
+	e.NMI = e.MI / mean
+	e.AMI = (e.MI - chance) / (mean - chance)
 }
 
 // expectedMI is the mean of MI over all tables with the same margins, cell

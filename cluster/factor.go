@@ -15,15 +15,20 @@ type factor struct {
 // fallbackWidth is the width if the library does not have one.
 const fallbackWidth = 16
 
-// factor packs c for lib. It may be called again for another c of the same shape, and
+// orGonum returns lib, or gonum's library for nil.
+func orGonum(lib blas.Library) blas.Library {
+	if lib == nil {
+		return blas.Gonum()
+	}
+	return lib
+}
+
+// newFactor packs c for lib. It may be called again for another c of the same shape, and
 // then reuses the memory of over.
-func (o CPU) factor(c Matrix, over *factor) *factor {
+func newFactor(lib blas.Library, c Matrix, over *factor) *factor {
 	f := over
 	if f == nil {
-		f = &factor{lib: o.BLAS, width: fallbackWidth}
-		if f.lib == nil {
-			f.lib = blas.Gonum()
-		}
+		f = &factor{lib: orGonum(lib), width: fallbackWidth}
 		if p, can := f.lib.(blas.Panels); can {
 			_, width, _ := p.Shape()
 			f.panels, f.width = p, width

@@ -29,8 +29,8 @@ func newFrontier(p *problem) *frontier {
 // after takes account of centroids.
 func (f *frontier) after(centroids []float64) {
 	d := f.y.Cols
-	parallel((f.y.Rows+tileRows-1)/tileRows, func(tile int) {
-		for i := tile * tileRows; i < min((tile+1)*tileRows, f.y.Rows); i++ {
+	tiles(f.y.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			for at := 0; at < len(centroids); at += d {
 				f.update(i, float32(distance2(f.y.Row(i), centroids[at:at+d])))
 			}

@@ -16,7 +16,7 @@ const (
 // all pairs with j < i or, at the end of a run, j = i. Different rows i may be on
 // different cores.
 func lowerPairs(y Matrix, lib blas.Library, f func(i, from int, dots []float32)) {
-	n, right := y.Rows, CPU{BLAS: lib}.factor(y, nil)
+	n, right := y.Rows, newFactor(lib, y, nil)
 	tiles := (n + pairRows - 1) / pairRows
 	parallel(tiles, func(piece int) {
 		lo := (tiles - 1 - piece) * pairRows // the longest rows first

@@ -59,7 +59,7 @@ func Silhouettes(x Matrix, labels []int32, cosine bool, lib blas.Library) ([]flo
 	if err := checkPartition(x, labels, len(sizes)); err != nil {
 		return nil, err
 	}
-	p, err := newPairs(x, CPU{BLAS: lib}, cosine)
+	p, err := newPairs(x, lib, cosine)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: silhouette: %w", err)
 	}
@@ -189,7 +189,7 @@ func Trustworthiness(x, y Matrix, k int, lib blas.Library) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cluster: trustworthiness: %w", err)
 	}
-	p, err := newPairs(x, CPU{BLAS: lib}, false)
+	p, err := newPairs(x, lib, false)
 	if err != nil {
 		return 0, fmt.Errorf("cluster: trustworthiness: %w", err)
 	}
@@ -214,7 +214,7 @@ func Trustworthiness(x, y Matrix, k int, lib blas.Library) (float64, error) {
 
 // neighbourRows returns the k nearest rows of each row, nearest first.
 func neighbourRows(x Matrix, k int, lib blas.Library) ([][]int, error) {
-	p, err := newPairs(x, CPU{BLAS: lib}, false)
+	p, err := newPairs(x, lib, false)
 	if err != nil {
 		return nil, err
 	}

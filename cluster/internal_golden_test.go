@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 func TestGoldenInternal(t *testing.T) {
@@ -31,10 +33,7 @@ func TestGoldenInternal(t *testing.T) {
 	for _, c := range file.Internal {
 		t.Run("cluster/internal."+c.Name, func(t *testing.T) {
 			x, want := pack(t, c.X), c.Expected
-			each, err := Silhouettes(x, c.Labels, false, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			each := must.Get(Silhouettes(x, c.Labels, false, nil))(t)
 			checkNearAll(t, "silhouette of row", each, want.PerPoint, smallTolerance)
 			checkInternal(t, x, c.Labels, Internal{want.Silhouette, want.SilhouetteCosine, want.CalinskiHarabasz,
 				want.DaviesBouldin}, smallTolerance)
@@ -44,10 +43,7 @@ func TestGoldenInternal(t *testing.T) {
 
 func checkInternal(t *testing.T, x Matrix, labels []int32, want Internal, tolerance float64) {
 	t.Helper()
-	got, err := Measure(x, labels, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Measure(x, labels, nil))(t)
 	checkNear(t, "silhouette", got.Silhouette, want.Silhouette, tolerance)
 	checkNear(t, "silhouette by cosine", got.SilhouetteCosine, want.SilhouetteCosine, tolerance)
 	checkNear(t, "Calinski–Harabasz", got.CalinskiHarabasz, want.CalinskiHarabasz, tolerance)
@@ -77,10 +73,7 @@ func TestGoldenTrustworthiness(t *testing.T) {
 				t.Fatal("the case has no figures")
 			}
 			for text, want := range c.Expected {
-				k, err := strconv.Atoi(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(strconv.Atoi(text))(t)
 				if !anyOrder(t, pack(t, c.X), pack(t, c.Y), k, want) {
 					t.Errorf("no order of the rows gives a trustworthiness of %d neighbours of %v", k, want)
 				}
@@ -102,10 +95,7 @@ func anyOrder(t *testing.T, x, y Matrix, k int, want float64) bool {
 			copy(px.Row(i), x.Row(from))
 			copy(py.Row(i), y.Row(from))
 		}
-		got, err := Trustworthiness(px, py, k, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Trustworthiness(px, py, k, nil))(t)
 		if math.Abs(got-want) > 0.01 { // a tie affects the ranks of a single row
 			t.Fatalf("trustworthiness of %d neighbours is %v in one order, want %v", k, got, want)
 		}
@@ -136,10 +126,7 @@ func TestGoldenPCA(t *testing.T) {
 	for _, c := range file.PCA {
 		t.Run("cluster/pca."+c.Name, func(t *testing.T) {
 			x := pack(t, c.X)
-			p, err := FitPCA(x, c.K)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(FitPCA(x, c.K))(t)
 			checkNearAll(t, "mean", p.Mean, c.Expected.Mean, smallTolerance)
 			checkNearAll(t, "variance", p.Variance, c.Expected.Variance, smallTolerance)
 			checkNearAll(t, "ratio", p.Ratio, c.Expected.Ratio, smallTolerance)
@@ -156,10 +143,7 @@ func TestGoldenPCA(t *testing.T) {
 func TestGoldenPCAOfText(t *testing.T) {
 	for i, c := range textCases(t) {
 		t.Run("cluster/text."+strconv.Itoa(i), func(t *testing.T) {
-			p, err := FitPCA(c.x, len(c.PCA))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(FitPCA(c.x, len(c.PCA)))(t)
 			checkNearAll(t, "variance", p.Variance, c.PCA, textTolerance*0.01) // of figures near 0.01
 		})
 	}
@@ -186,10 +170,7 @@ func TestGoldenTSNE(t *testing.T) {
 		}
 	}
 	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "cluster"), "best.json"), &file)
-	lib, err := blas.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := must.Get(blas.Default())(t)
 	ran := false
 	for _, set := range file.Sets {
 		if set.Name != file.TSNE.Set {
@@ -198,25 +179,16 @@ func TestGoldenTSNE(t *testing.T) {
 		ran = true
 		t.Run("cluster/tsne."+set.Name, func(t *testing.T) {
 			x := set.rows(t)
-			picture, err := TSNE{Perplexity: file.TSNE.Perplexity, BLAS: lib}.Run(context.Background(), x)
-			if err != nil {
-				t.Fatal(err)
+			o := TSNE{Perplexity: file.TSNE.Perplexity, BLAS: lib}
+			if !effort.Exhaustive() {
+				o.MaxIter = 350 // a hundred after the exaggeration are enough
 			}
-			pca, err := FitPCA(x, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			flat, err := Trustworthiness(x, pca.Project(x, false), 12, lib)
-			if err != nil {
-				t.Fatal(err)
-			}
+			picture := must.Get(o.Run(context.Background(), x))(t)
+			pca := must.Get(FitPCA(x, 2))(t)
+			flat := must.Get(Trustworthiness(x, pca.Project(x, false), 12, lib))(t)
 			// The reference rounds its PCA to float32 before it ranks neighbours.
 			checkNear(t, "trustworthiness of PCA", flat, file.TSNE.SKLearn.OfPCA, 1e-4)
-			got, err := Trustworthiness(x, picture.Y, 12, lib)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("trustworthiness %.4f, divergence %.4f", got, picture.Divergence)
+			got := must.Get(Trustworthiness(x, picture, 12, lib))(t)
 			if want := file.TSNE.SKLearn.Trust - 0.02; want <= flat || got < want {
 				t.Errorf("trustworthiness of t-SNE is %v, want at least %v (PCA has %v)", got, want, flat)
 			}

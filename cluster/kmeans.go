@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,38 +36,21 @@ import (
 // other rows. Every other row joins the nearest of all K clusters and counts in its
 // mean. Rows of one group must link; rows of two groups cannot.
 type KMeans struct {
-	// K is the number of clusters.
-	K int
-	// Algorithm finds the nearest centroids.
-	Algorithm Algorithm
-	// Init draws the starts.
-	Init Init
-	// NInit is the number of starts; 0 means 1.
-	NInit int
-	// MaxIter is the largest number of assignments of one start; 0 means 300.
-	MaxIter int
-	// Tol ends a start when Σ‖c−c'‖² ≤ Tol · mean variance of the columns. 0 runs until
-	// nothing changes; scikit-learn's default is 1e-4.
-	Tol float64
-	// Spherical clusters directions instead of positions.
-	Spherical bool
-	// Batch is the number of rows of a step of MiniBatch; 0 means 4096.
-	Batch int
-	// Weights are those of the rows, above 0; nil for 1 each.
-	Weights []float64
-	// Known are the rows that have a group already; nil for none.
-	Known *Known
-	// Start has the centroids to start from, [K,D]; without rows they are drawn.
-	Start Matrix
+	K         int       // the number of clusters
+	Algorithm Algorithm // finds the nearest centroids
+	Init      Init      // draws the starts
+	NInit     int       // the number of starts; 0 means 1
+	MaxIter   int       // the largest number of assignments of one start; 0 means 300
+	Spherical bool      // clusters directions instead of positions
+	Batch     int       // the number of rows of a step of MiniBatch; 0 means 4096
+	Weights   []float64 // those of the rows, above 0; nil for 1 each
+	Known     *Known    // the rows that have a group already; nil for none
+	Start     Matrix    // has the centroids to start from, [K,D]; without rows they are drawn
 	// Tree is a tree of these rows for WardMeans or agglomerative clustering; nil to
 	// make one.
-	Tree *Tree
-	// Ops computes; nil means CPU with BLAS.
-	Ops Ops
-	// BLAS is the library for CPU and for drawing starts; nil means gonum.
-	BLAS blas.Library
-	// Watch is called after each iteration; it may be nil.
-	Watch func(Iteration)
+	Tree  *Tree
+	BLAS  blas.Library    // computes matrix products; nil means gonum
+	Watch func(Iteration) // called after each iteration; it may be nil
 }
 
 // Algorithm is how KMeans finds the nearest centroid of each row.
@@ -108,10 +92,8 @@ const (
 
 // Known assigns rows to named groups, which keep them.
 type Known struct {
-	// Names are the names of the groups.
-	Names []string
-	// Of is the index into Names of each row's group, −1 for none.
-	Of []int32
+	Names []string // the names of the groups
+	Of    []int32  // the index into Names of each row's group, −1 for none
 }
 
 func (k *Known) groups() int {
@@ -157,18 +139,21 @@ const defaultMaxIter = 300
 // so that more starts never change the earlier ones. If ctx is cancelled, Run returns
 // its error after the current iteration.
 func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error) {
-	if err := o.check(x); err != nil {
-		return nil, fmt.Errorf("cluster: k-means: %w", err)
-	}
-	if o.Ops == nil {
-		o.Ops = CPU{BLAS: o.BLAS}
-	}
-	if o.MaxIter == 0 {
-		o.MaxIter = defaultMaxIter
-	}
-	p, err := o.prepare(x)
+	r, err := o.run(ctx, x, seed)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: k-means: %w", err)
+	}
+	return r, nil
+}
+
+func (o KMeans) run(ctx context.Context, x Matrix, seed uint64) (*Result, error) {
+	if err := o.check(x); err != nil {
+		return nil, err
+	}
+	o.MaxIter = cmp.Or(o.MaxIter, defaultMaxIter)
+	p, err := o.prepare(x)
+	if err != nil {
+		return nil, err
 	}
 	var best *Result
 	var inertias []float64
@@ -177,17 +162,15 @@ func (o KMeans) Run(ctx context.Context, x Matrix, seed uint64) (*Result, error)
 	for restart := range starts {
 		random := rand.New(rand.NewPCG(seed, uint64(restart)))
 		start, err := p.start(ctx, o, gram, random)
-		if err != nil {
-			return nil, fmt.Errorf("cluster: k-means: %w", err)
+		if err == nil && o.Algorithm == MiniBatch {
+			err = p.miniBatch(ctx, o, start.centroids, random)
 		}
-		if o.Algorithm == MiniBatch {
-			if err := p.miniBatch(ctx, o, start.centroids, random); err != nil {
-				return nil, fmt.Errorf("cluster: k-means: %w", err)
-			}
+		if err != nil {
+			return nil, err
 		}
 		r, err := p.descend(ctx, o, start, restart)
 		if err != nil {
-			return nil, fmt.Errorf("cluster: k-means: %w", err)
+			return nil, err
 		}
 		inertias = append(inertias, r.Inertia)
 		if best == nil || r.Inertia < best.Inertia {
@@ -246,9 +229,8 @@ func (o KMeans) check(x Matrix) error {
 		return fmt.Errorf("k is %d, but there are only %d rows; lower k", o.K, x.Rows)
 	case x.Cols == 0:
 		return fmt.Errorf("the vectors have no values")
-	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0 || !(o.Tol >= 0):
-		return fmt.Errorf("n_init %d, max_iter %d, batch %d and tol %v must not be negative", o.NInit, o.MaxIter, o.Batch,
-			o.Tol)
+	case o.NInit < 0 || o.MaxIter < 0 || o.Batch < 0:
+		return fmt.Errorf("n_init %d, max_iter %d and batch %d must not be negative", o.NInit, o.MaxIter, o.Batch)
 	case o.Weights != nil && len(o.Weights) != x.Rows || o.Known != nil && len(o.Known.Of) != x.Rows || o.Tree != nil &&
 		(o.Tree.Rows != x.Rows || o.Tree.Linkage != Ward):
 		panic("cluster: weights, groups or a tree of other rows")
@@ -300,14 +282,13 @@ func (k *Known) check(clusters int) error {
 // problem is x prepared for fast comparison: with unit length for spherical k-means,
 // otherwise shifted if the rows are far from the origin.
 type problem struct {
-	x        Matrix    // as given
-	norms    []float64 // lengths of the rows of x; nil unless spherical
-	y        Matrix    // rows to compare
-	yy       []float64 // their squared lengths
-	shift    []float64 // y = x − shift; nil for none
-	variance float64   // mean over the columns of y's variance
-	weights  []float64 // nil: all 1
-	known    *Known
+	x       Matrix    // as given
+	norms   []float64 // lengths of the rows of x; nil unless spherical
+	y       Matrix    // rows to compare
+	yy      []float64 // their squared lengths
+	shift   []float64 // y = x − shift; nil for none
+	weights []float64 // nil: all 1
+	known   *Known
 }
 
 // weight returns the weight of row i.
@@ -333,7 +314,6 @@ func (o KMeans) prepare(x Matrix) (*problem, error) {
 		}
 	}
 	mean, scatter := meanScatter(p.y)
-	p.variance = scatter / float64(x.Rows) / float64(x.Cols)
 	far := 0.0
 	for _, m := range mean {
 		far += m * m
@@ -362,8 +342,8 @@ func meanScatter(x Matrix) (mean []float64, scatter float64) {
 		mean[j] /= float64(x.Rows)
 	}
 	each := make([]float64, x.Rows)
-	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
-		for i := tile * tileRows; i < min((tile+1)*tileRows, x.Rows); i++ {
+	tiles(x.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			each[i] = distance2(x.Row(i), mean)
 		}
 	})

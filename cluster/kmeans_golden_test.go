@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // expectation is the expected result of one run. Lists that a case omits are not compared.
@@ -72,19 +73,13 @@ func (e expectation) check(t *testing.T, r *Result, relaxed []string, tolerance 
 
 func pack(t testing.TB, rows [][]float32) Matrix {
 	t.Helper()
-	m, err := Pack(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Pack(rows))(t)
 	return m
 }
 
 func run(t testing.TB, o KMeans, x Matrix, seed uint64) *Result {
 	t.Helper()
-	r, err := o.Run(context.Background(), x, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(o.Run(context.Background(), x, seed))(t)
 	return r
 }
 
@@ -136,18 +131,11 @@ func rowsOf(m Matrix, lo, hi int) Matrix {
 func labelEmbeddings(t testing.TB, name string) Matrix {
 	t.Helper()
 	f, err := tensorfile.OpenSafetensors(filepath.Join(goldens.Dir(t, "cluster"), "label_embeddings.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	_, shape, err := f.Shape(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	data := must.Get(f.Float32(name))(t)
 	return Matrix{Rows: shape[0], Cols: shape[1], Data: data}
 }
 

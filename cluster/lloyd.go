@@ -11,7 +11,6 @@ import (
 // descent is one run of Lloyd's rule.
 type descent struct {
 	*problem
-	ops       Ops
 	lib       blas.Library
 	centroids []float64 // [K,D] in the space of y
 	c         Matrix    // the same in float32
@@ -30,7 +29,7 @@ type descent struct {
 }
 
 // descend alternates assignment and means from the given start until no label changes,
-// the centroids move by at most Tol, or MaxIter assignments are made. The result is the
+// no centroid moves, or MaxIter assignments are made. The result is the
 // last assignment.
 func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int) (*Result, error) {
 	w := newDescent(p, o, from.centroids)
@@ -48,7 +47,7 @@ func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int
 		if !stop {
 			it.Refilled = w.refill()
 			it.Shift = w.move()
-			stop = it.Shift == 0 || it.Shift <= o.Tol*p.variance && it.Refilled == 0
+			stop = it.Shift == 0
 		}
 		r.History = append(r.History, it)
 		if o.Watch != nil {
@@ -69,7 +68,7 @@ func (p *problem) descend(ctx context.Context, o KMeans, from start, restart int
 
 func newDescent(p *problem, o KMeans, start []float64) *descent {
 	n, d := p.y.Rows, p.y.Cols
-	w := &descent{problem: p, ops: o.Ops, lib: o.BLAS, centroids: start,
+	w := &descent{problem: p, lib: o.BLAS, centroids: start,
 		c: NewMatrix(o.K, d), cc: make([]float32, o.K), labels: make([]int32, n), sizes: make([]int, o.K),
 		masses: make([]float64, o.K),
 		index:  make([]int32, n), dist: make([]float32, n), sums: make([]float64, o.K*d)}
@@ -93,7 +92,7 @@ func (w *descent) assign() (moved int, inertia float64) {
 	if w.bounds != nil {
 		w.bounds.assign()
 	} else {
-		w.ops.Nearest(w.index, w.dist, w.y, w.c, w.cc)
+		nearestRows(w.lib, w.index, w.dist, w.y, w.c, w.cc)
 	}
 	w.keepKnown()
 	clear(w.sizes)
@@ -216,7 +215,7 @@ func (w *descent) sum() {
 
 func (w *descent) scatter(dst []float64, index []int32) {
 	if w.weights == nil {
-		w.ops.ScatterAdd(dst, w.y, index)
+		scatterAdd(dst, w.y, index)
 	} else {
 		scatterWeighted(dst, w.y, index, w.weights)
 	}
@@ -254,7 +253,7 @@ func (p *problem) finish(r *Result, left []float64) {
 	r.Centroids = make([]float64, len(left))
 	masses := make([]float64, len(r.Sizes))
 	if p.weights == nil && p.norms == nil {
-		CPU{}.ScatterAdd(r.Centroids, p.x, r.Labels)
+		scatterAdd(r.Centroids, p.x, r.Labels)
 		for k, size := range r.Sizes {
 			masses[k] = float64(size)
 		}
@@ -272,8 +271,8 @@ func (p *problem) finish(r *Result, left []float64) {
 		}
 	}
 	each := make([]float64, n)
-	parallel((n+tileRows-1)/tileRows, func(tile int) {
-		for i := tile * tileRows; i < min((tile+1)*tileRows, n); i++ {
+	tiles(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			c := r.Centroids[int(r.Labels[i])*d : int(r.Labels[i]+1)*d]
 			if p.norms == nil {
 				each[i] = p.weight(i) * distance2(p.x.Row(i), c)

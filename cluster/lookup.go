@@ -18,14 +18,11 @@ type Lookup struct {
 
 // MissingTextsError says that the table of a Lookup lacks texts.
 type MissingTextsError struct {
-	// Path is the file of the table.
-	Path string
+	Path string // the file of the table
 
-	// Texts are those that it lacks.
-	Texts []string
+	Texts []string // those that it lacks
 
-	// Of is the number of texts that were asked for.
-	Of int
+	Of int // the number of texts that were asked for
 }
 
 // Error counts the missing texts and quotes the first three.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -90,9 +91,7 @@ func TestEveryMethodIsTheSameOnAnyNumberOfCores(t *testing.T) {
 				before := runtime.GOMAXPROCS(cores)
 				r, err := m.Value(context.Background(), KMeans{K: 12, NInit: 9, Init: init.Value, Batch: 128}, x, 7)
 				runtime.GOMAXPROCS(before)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				results[i] = r
 			}
 			if !reflect.DeepEqual(results[0], results[1]) {
@@ -145,13 +144,13 @@ func TestAverageLinkageMergesByMeanDistance(t *testing.T) {
 func TestTSNEIsTheSameOnAnyNumberOfCoresAndAcceptsEqualRows(t *testing.T) {
 	x := planted(150, 10, 5, 0.5, 1)
 	copy(x.Row(7), x.Row(8))
-	var pictures [2]*Picture
+	var pictures [2]Matrix
 	for i, cores := range []int{1, 5} {
 		before := runtime.GOMAXPROCS(cores)
 		p, err := TSNE{MaxIter: 300, Seed: 3}.Run(context.Background(), x)
 		runtime.GOMAXPROCS(before)
-		if err != nil || p.Y.finite() != nil {
-			t.Fatal(err, p.Y.finite())
+		if err != nil || p.finite() != nil {
+			t.Fatal(err, p.finite())
 		}
 		pictures[i] = p
 	}
@@ -173,10 +172,7 @@ func TestKnownGroupKeepsItsNameAndTagsTheirImages(t *testing.T) {
 	if want := (&Known{Names: []string{"low"}, Of: []int32{-1, 0, -1, -1}}); !reflect.DeepEqual(known, want) {
 		t.Fatalf("known %+v, want %+v", known, want)
 	}
-	d, err := NewDraft(tags, x, run(t, KMeans{K: 2, Known: known}, x, 1), labels.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(NewDraft(tags, x, run(t, KMeans{K: 2, Known: known}, x, 1), labels.Origin{}))(t)
 	c := d.Clusters[0]
 	if c.Name != "low" || !c.Known || c.Landmarks != 8 || c.Images != 4 || !slices.Equal(c.Alternatives, []int{0, 1}) {
 		t.Errorf("cluster %+v, want low with 8 landmarks, 4 images and the names a, b", c)

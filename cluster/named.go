@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"math"
 
 	"hgld/internal/blas"
+	"hgld/internal/usage"
 )
 
 // named are groups that a plan has by name. A tag belongs to the group whose name is
@@ -20,20 +22,20 @@ type named struct {
 // NameGroups makes a plan put tags into groups declared by name: those that are clearly
 // nearest to one name, by a cosine that exceeds the second best by at least margin. The
 // other tags form the remaining clusters. x has the vectors of the names, as the encoder
-// of the tags makes them. The error is an *OptionError.
+// of the tags makes them. The error is a usage error.
 func (p *Plan) NameGroups(names []string, x Matrix, margin float64) error {
 	switch {
 	case p.base.Known != nil:
-		return optionf("groups by name and groups kept from an earlier hierarchy cannot be combined; choose one")
+		return usage.Errorf("groups by name and groups kept from an earlier hierarchy cannot be combined; choose one")
 	case p.options.Center || p.options.PCA > 0:
-		return optionf("groups by name need the vectors as they were encoded; leave out center and pca")
+		return usage.Errorf("groups by name need the vectors as they were encoded; leave out center and pca")
 	case len(names) < 2 || x.Rows != len(names) || x.Cols != p.x.Cols:
-		return optionf("%d names with %d vectors of %d values; want two or more names, and %d values as the tags have",
+		return usage.Errorf("%d names with %d vectors of %d values; want two or more names, and %d values as the tags have",
 			len(names), x.Rows, x.Cols, p.x.Cols)
 	}
 	unit, _, err := normalize(x)
 	if err != nil {
-		return &OptionError{err}
+		return usage.Wrap(err)
 	}
 	p.named = &named{names: names, x: unit, margin: margin}
 	return nil
@@ -49,7 +51,7 @@ func Leads(lib blas.Library, x, names Matrix) (nearest []int, leads []float64) {
 		lib.Sgemm(false, true, n, names.Rows, x.Cols, 1, x.Data[from*x.Cols:], x.Cols, names.Data, names.Cols, 0, cosines,
 			names.Rows)
 		for i := range n {
-			nearest[from+i], leads[from+i] = lead(cosines[i*names.Rows:][:names.Rows])
+			nearest[from+i], leads[from+i] = Lead(cosines[i*names.Rows:][:names.Rows])
 		}
 	}
 	return nearest, leads
@@ -58,9 +60,9 @@ func Leads(lib blas.Library, x, names Matrix) (nearest []int, leads []float64) {
 // leadRows is the number of rows that are compared with all names at once.
 const leadRows = 512
 
-// lead returns the place of the largest value and how much it exceeds the second largest.
-func lead(values []float32) (at int, by float64) {
-	second := float32(-2) // below every cosine
+// Lead returns the place of the largest value and how much it exceeds the second largest.
+func Lead(values []float32) (at int, by float64) {
+	second := float32(math.Inf(-1))
 	for i, v := range values[1:] {
 		if v > values[at] {
 			second, at = values[at], i+1
@@ -91,8 +93,8 @@ func (p *Plan) split() ([]int32, error) {
 func (p *Plan) runNamed(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
 	n := p.named
 	if k < p.Least() {
-		return nil, optionf("k is %d, but %d groups have names; choose a larger k to leave clusters for the other tags", k,
-			len(n.names))
+		return nil, usage.Errorf("k is %d, but %d groups have names; choose a larger k to leave clusters for the other tags",
+			k, len(n.names))
 	}
 	of, err := p.split()
 	if err != nil {

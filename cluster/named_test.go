@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -18,13 +20,8 @@ func planToName(t *testing.T, angles ...float64) *Plan {
 	for i := range angles {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprint("tag ", i)}, Landmarks: 1})
 	}
-	p, err := NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.SetVectors(atAngles(angles...)); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 0))(t)
+	must.Do(t, p.SetVectors(atAngles(angles...)))
 	return p
 }
 
@@ -39,21 +36,13 @@ func atAngles(angles ...float64) Matrix {
 
 func TestTagsClearlyNearestToANameAreInItsGroup(t *testing.T) {
 	p := planToName(t, 5, 85, 44, 46, 200, 205)
-	if err := p.NameGroups([]string{"east", "north", "north-east by a hair"}, atAngles(0, 90, 92), 0.05); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.NameGroups([]string{"east", "north", "north-east by a hair"}, atAngles(0, 90, 92), 0.05))
 	// 85° is nearer to 90° than to 92°, but not by much.
-	r, err := p.Run(context.Background(), 5, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Run(context.Background(), 5, 1, nil))(t)
 	if r.Labels[0] != 0 || r.Labels[1] < 3 || r.Labels[2] < 3 || r.Labels[4] < 3 || r.Labels[4] != r.Labels[5] {
 		t.Errorf("groups %v; want the first in 0, the last two together, and all but the first in open clusters", r.Labels)
 	}
-	d, err := p.Draft(r, labels.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(p.Draft(r, labels.Origin{}))(t)
 	at := slices.IndexFunc(d.Clusters, func(c labels.Cluster) bool { return c.Name == "east" })
 	if at < 0 || !d.Clusters[at].Known || len(d.Clusters) != 3 {
 		t.Fatalf("clusters %+v; want east and two open ones", d.Clusters)
@@ -71,13 +60,9 @@ func TestPlanOfFewerTagsKeepsNamedGroups(t *testing.T) {
 	if p.Least() != 1 {
 		t.Errorf("without names the least number of clusters is %d, want 1", p.Least())
 	}
-	if err := p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0.05); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0.05))
 	q := p.Without(func(i int) bool { return i == 1 })
-	if err := q.SetOptions(p.options); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.SetOptions(p.options))
 	r, err := q.Run(context.Background(), q.Least(), 1, nil)
 	if err != nil || !slices.Equal(r.Labels, []int32{0, 0, 1}) { // 200° is nearer to north
 		t.Errorf("groups %v, %v", r, err)
@@ -86,13 +71,8 @@ func TestPlanOfFewerTagsKeepsNamedGroups(t *testing.T) {
 
 func TestNamedGroupsMayTakeAllTags(t *testing.T) {
 	p := planToName(t, 5, 85, 20)
-	if err := p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := p.Run(context.Background(), 3, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.NameGroups([]string{"east", "north"}, atAngles(0, 90), 0))
+	r := must.Get(p.Run(context.Background(), 3, 1, nil))(t)
 	if _, err := p.Draft(r, labels.Origin{}); err != nil || !slices.Equal(r.Labels, []int32{0, 1, 0}) {
 		t.Errorf("groups %v, %v; want 0, 1, 0", r.Labels, err)
 	}
@@ -105,17 +85,15 @@ func TestNameGroupsRefusesInvalidArguments(t *testing.T) {
 		"other vectors": planToName(t, 1, 2).NameGroups(two, NewMatrix(2, 3), 0),
 		"a zero vector": planToName(t, 1, 2).NameGroups(two, NewMatrix(2, 2), 0),
 	} {
-		if option := (*OptionError)(nil); !errors.As(err, &option) {
-			t.Errorf("%s: error %v, want an OptionError", name, err)
+		if option := (*usage.Error)(nil); !errors.As(err, &option) {
+			t.Errorf("%s: error %v, want a usage error", name, err)
 		}
 	}
 	p := planToName(t, 1, 2, 3)
-	if err := p.NameGroups(two, atAngles(0, 90), 0); err != nil {
-		t.Fatal(err)
-	}
-	var option *OptionError
+	must.Do(t, p.NameGroups(two, atAngles(0, 90), 0))
+	var option *usage.Error
 	if _, err := p.Run(context.Background(), 2, 1, nil); !errors.As(err, &option) {
-		t.Errorf("two clusters for two names: error %v, want an OptionError", err)
+		t.Errorf("two clusters for two names: error %v, want a usage error", err)
 	}
 }
 
@@ -123,14 +101,9 @@ func TestNamesAreEncodedAsTagsAre(t *testing.T) {
 	tags := []string{"road bridge", "railway bridge", "church"}
 	h := Hashing{Dim: 64, MinN: 2, MaxN: 4, IDF: true}
 	for _, p := range []Prompt{"{}", "a photo of a {}\nthe {} of a town"} {
-		want, err := Embed(t.Context(), h, p, tags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(Embed(t.Context(), h, p, tags))(t)
 		got, err := (&Namer{Encoder: h, Prompt: p, Tags: tags}).Names(t.Context(), []string{"church", "bridge"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !slices.Equal(got[0], want.Row(2)) {
 			t.Errorf("%q: the name of a tag has another vector than the tag", p)
 		}
@@ -138,10 +111,7 @@ func TestNamesAreEncodedAsTagsAre(t *testing.T) {
 }
 
 func TestNamesMissingFromATableHaveNoVector(t *testing.T) {
-	l, err := NewLookup("x.npy", "ab", atAngles(0, 90), "x.txt", []string{"a lake", "a church"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(NewLookup("x.npy", "ab", atAngles(0, 90), "x.txt", []string{"a lake", "a church"}))(t)
 	got, err := (&Namer{Encoder: l, Prompt: "a {}"}).Names(t.Context(), []string{"church", "castle", "lake"})
 	if err != nil || got[0] == nil || got[1] != nil || got[2] == nil {
 		t.Errorf("%v, %v; want vectors of church and lake alone", got, err)
@@ -161,9 +131,7 @@ func TestLazyEncoderIsOpenedOnlyForUncachedTexts(t *testing.T) {
 			return fixed{Hashing{Dim: 8, MinN: 1, MaxN: 1}}, nil
 		}}
 		c, err := OpenCache(lazy, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = c.Encode(t.Context(), texts)
 		return err
 	}

@@ -17,12 +17,9 @@ type Relative interface {
 // Namer encodes names of groups as tags were encoded, so that the vectors of both can be
 // compared.
 type Namer struct {
-	// Encoder is the encoder of the tags.
-	Encoder Encoder
-	// Prompt is the prompt of the tags.
-	Prompt Prompt
-	// Tags are the texts of the tags.
-	Tags []string
+	Encoder Encoder  // the encoder of the tags
+	Prompt  Prompt   // the prompt of the tags
+	Tags    []string // the texts of the tags
 }
 
 // Names returns a vector for each name, nil for a name that a Lookup does not have.

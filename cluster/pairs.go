@@ -1,11 +1,15 @@
 package cluster
 
-import "math"
+import (
+	"math"
+
+	"hgld/internal/blas"
+)
 
 // pairs compares every row of x with every other by squared Euclidean distance, or by 1
 // − cos.
 type pairs struct {
-	cpu    CPU
+	lib    blas.Library
 	x      Matrix
 	square []float64 // ‖x‖²
 	cosine bool
@@ -16,18 +20,18 @@ type pairs struct {
 // 24 bits to cancellation.
 const near = 1. / 16
 
-func newPairs(x Matrix, cpu CPU, cosine bool) (*pairs, error) {
+func newPairs(x Matrix, lib blas.Library, cosine bool) (*pairs, error) {
 	p, err := KMeans{}.prepare(x) // shifts rows that are far from the origin
 	if err != nil {
 		return nil, err
 	}
 	if !cosine {
-		return &pairs{cpu, p.y, p.yy, false}, nil
+		return &pairs{lib, p.y, p.yy, false}, nil
 	}
 	if _, _, err := normalize(x); err != nil {
 		return nil, err
 	}
-	q := &pairs{cpu, x, make([]float64, x.Rows), true}
+	q := &pairs{lib, x, make([]float64, x.Rows), true}
 	for i := range q.square {
 		q.square[i] = square(x.Row(i))
 	}
@@ -37,12 +41,11 @@ func newPairs(x Matrix, cpu CPU, cosine bool) (*pairs, error) {
 // each calls f for every row i with its distances to all rows. f is called on several
 // cores and must not keep d.
 func (p *pairs) each(f func(i int, d []float64)) {
-	n := p.x.Rows
-	parallel((n+tileRows-1)/tileRows, func(tile int) {
-		lo := tile * tileRows
-		hi := min(lo+tileRows, n)
+	n, cols := p.x.Rows, p.x.Cols
+	lib := orGonum(p.lib)
+	tiles(n, func(lo, hi int) {
 		dots, d := make([]float32, tileRows*n), make([]float64, n)
-		p.cpu.products(dots, p.x, lo, hi, p.x, 0, n)
+		lib.Sgemm(false, true, hi-lo, n, cols, 1, p.x.Data[lo*cols:hi*cols], cols, p.x.Data, cols, 0, dots, n)
 		for i := lo; i < hi; i++ {
 			for j, dot := range dots[(i-lo)*n:][:n] {
 				d[j] = p.distance(i, j, float64(dot))

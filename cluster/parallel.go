@@ -31,3 +31,8 @@ func parallel(n int, f func(piece int)) {
 	}
 	wg.Wait()
 }
+
+// tiles calls f for each tile of n rows, [lo,hi), on all cores.
+func tiles(n int, f func(lo, hi int)) {
+	parallel((n+tileRows-1)/tileRows, func(tile int) { f(tile*tileRows, min((tile+1)*tileRows, n)) })
+}

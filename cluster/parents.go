@@ -3,6 +3,7 @@ package cluster
 import (
 	"math"
 
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -24,12 +25,12 @@ type ParentProposal struct {
 // below it. Otherwise at most k classes become parents. A class is above a group if it is above more than half of its
 // landmarks; its content is then −ln of the share of groups that it is above. The classes are chosen one after the
 // other, so that the sum over groups of the content of their best class rises most. A group that none is above gets no
-// proposal. An error about items without any of the tags' classes is an *OptionError.
+// proposal. An error about items without any of the tags' classes is a usage error.
 func ProposeParents(tags []labels.DraftTag, items *labels.Items, of []int32, parents []string,
 	k int) ([]ParentProposal, error) {
 	t := newTaxonomy(tags, items)
 	if t.chained == 0 {
-		return nil, optionf("none of the %d tags has a class with a class above it among the items", len(tags))
+		return nil, usage.Errorf("none of the %d tags has a class with a class above it among the items", len(tags))
 	}
 	p := parentPlan{taxonomy: t, parents: parents, shares: make([]map[int32]float64, len(parents))}
 	total := make([]float64, len(parents))

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -16,10 +18,7 @@ var worldGroups = []int32{0, 2, 0, 2, 3, 0, 1, 1, 4, 4}
 func proposed(t *testing.T, parents []string, k int) map[int]ParentProposal {
 	t.Helper()
 	tags, items, _ := worldOf()
-	list, err := ProposeParents(tags, items, worldGroups, parents, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(ProposeParents(tags, items, worldGroups, parents, k))(t)
 	got := map[int]ParentProposal{}
 	for _, p := range list {
 		got[p.Group] = p
@@ -63,7 +62,7 @@ func TestChosenClassesBecomeParents(t *testing.T) {
 func TestTagsWithoutClassesHaveNoParents(t *testing.T) {
 	tags, _, _ := worldOf()
 	_, err := ProposeParents(tags, labels.NewItems(nil), worldGroups, make([]string, 5), 2)
-	if !errors.As(err, new(*OptionError)) {
+	if !errors.As(err, new(*usage.Error)) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -53,9 +53,9 @@ func (p *PCA) Project(x Matrix, whiten bool) Matrix {
 		panic("cluster: PCA of other vectors")
 	}
 	y := NewMatrix(x.Rows, p.Dims)
-	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
+	tiles(x.Rows, func(lo, hi int) {
 		centred := make([]float64, x.Cols)
-		for i := tile * tileRows; i < min((tile+1)*tileRows, x.Rows); i++ {
+		for i := lo; i < hi; i++ {
 			for j, v := range x.Row(i) {
 				centred[j] = float64(v) - p.Mean[j]
 			}

@@ -7,50 +7,26 @@ import (
 
 	"hgld/internal/blas"
 	"hgld/internal/registry"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
 // Options are the settings of a clustering of tags, as the stage "cluster" of
 // hgld.yaml names them.
 type Options struct {
-	// Algorithm is a name in Methods.
-	Algorithm string
-	// Init is a name in Inits.
-	Init string
-	// NInit is the number of starts, of which the best is kept; at least 1.
-	NInit int
-	// MaxIter is the largest number of iterations of one start.
-	MaxIter int
-	// Tol ends a start once its centroids move less than this share of the variance.
-	Tol float64
-	// Spherical clusters by direction (cosine) instead of position.
-	Spherical bool
-	// Center subtracts the mean of the vectors first.
-	Center bool
-	// PCA is the number of principal components to keep; 0 keeps the vectors.
-	PCA int
-	// Whiten divides each principal component by its standard deviation.
-	Whiten bool
-	// Smooth is the largest number of neighbours to average each vector with; 0: none.
-	Smooth int
+	Algorithm string // a name in Methods
+	Init      string // a name in Inits
+	NInit     int    // the number of starts, of which the best is kept; at least 1
+	MaxIter   int    // the largest number of iterations of one start
+	Spherical bool   // clusters by direction (cosine) instead of position
+	Center    bool   // subtracts the mean of the vectors first
+	PCA       int    // the number of principal components to keep; 0 keeps the vectors
+	Whiten    bool   // divides each principal component by its standard deviation
+	Smooth    int    // the largest number of neighbours to average each vector with; 0: none
 }
 
 // Weights are the names of what a tag can count by in k-means.
 var Weights = []string{"tags", "landmarks", "images"}
-
-// OptionError says that options do not fit each other or the tags.
-type OptionError struct {
-	// Err says which setting, and what it takes.
-	Err error
-}
-
-// Error is the text of Err.
-func (e *OptionError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *OptionError) Unwrap() error { return e.Err }
-
-func optionf(format string, args ...any) error { return &OptionError{fmt.Errorf(format, args...)} }
 
 // Plan is what a run of stage 2 works on: tags, their prepared vectors, and how they
 // are clustered. It caches smoothed vectors and trees, so that several numbers of
@@ -83,44 +59,44 @@ type treeOf struct {
 const mostTreeRows = 20000
 
 // NewPlan starts a plan for k clusters of tags; k is 0 where it is not known yet. The
-// error is an *OptionError. SetVectors must follow before Run, and WeighBy and KeepGroups
+// error is a usage error. SetVectors must follow before Run, and WeighBy and KeepGroups
 // may.
 func NewPlan(tags []labels.DraftTag, o Options, k int) (*Plan, error) {
 	p := &Plan{Tags: tags, smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}}
 	if k > len(tags) {
-		return nil, optionf("k is %d, but there are only %d tags to cluster; choose a smaller k", k, len(tags))
+		return nil, usage.Errorf("k is %d, but there are only %d tags to cluster; choose a smaller k", k, len(tags))
 	}
 	return p, p.SetOptions(o)
 }
 
 // SetOptions changes how a plan clusters. The options of its vectors, Center, PCA and
-// Whiten, take effect at the next SetVectors. The error is an *OptionError.
+// Whiten, take effect at the next SetVectors. The error is a usage error.
 func (p *Plan) SetOptions(o Options) error {
 	method, init, err := o.resolve()
 	if err != nil {
-		return &OptionError{err}
+		return usage.Wrap(err)
 	}
 	lib, err := blas.Default()
 	if err != nil {
-		return &OptionError{err}
+		return usage.Wrap(err)
 	}
 	p.options, p.method = o, method
-	p.base.NInit, p.base.MaxIter, p.base.Tol = o.NInit, o.MaxIter, o.Tol
+	p.base.NInit, p.base.MaxIter = o.NInit, o.MaxIter
 	p.base.Spherical, p.base.Init, p.base.BLAS = o.Spherical, init, lib
 	if _, needed := p.linkage(); needed && len(p.Tags) > mostTreeRows {
-		return optionf("%d tags are too many for a tree of all pairs; want at most %d: "+
+		return usage.Errorf("%d tags are too many for a tree of all pairs; want at most %d: "+
 			"algorithm lloyd with init greedy-k-means++ needs no tree", len(p.Tags), mostTreeRows)
 	}
 	return nil
 }
 
-// Check returns an *OptionError if options cannot be met by any tags.
+// Check returns a usage error if options cannot be met by any tags.
 func (o Options) Check() error {
 	if _, _, err := o.resolve(); err != nil {
-		return &OptionError{err}
+		return usage.Wrap(err)
 	}
 	if _, err := blas.Default(); err != nil {
-		return &OptionError{err}
+		return usage.Wrap(err)
 	}
 	return nil
 }
@@ -153,7 +129,7 @@ var ErrNoImages = errors.New("tags cannot be weighed by images: none were counte
 
 // WeighBy sets what tags count by in k-means, a name of Weights; every tag counts at
 // least 1. Images must have been counted before (CountImages). The error is an
-// *OptionError.
+// usage error.
 func (p *Plan) WeighBy(name string) error {
 	weights, images := make([]float64, len(p.Tags)), 0
 	for i, t := range p.Tags {
@@ -165,7 +141,7 @@ func (p *Plan) WeighBy(name string) error {
 		case "images":
 			weights[i] = float64(max(t.Images, 1))
 		default:
-			return &OptionError{registry.Unknown("weight", name, Weights)}
+			return usage.Wrap(registry.Unknown("weight", name, Weights))
 		}
 	}
 	switch {
@@ -173,7 +149,7 @@ func (p *Plan) WeighBy(name string) error {
 		p.base.Weights = nil
 		return nil
 	case name == "images" && images == 0:
-		return &OptionError{ErrNoImages}
+		return usage.Wrap(ErrNoImages)
 	}
 	p.base.Weights = weights
 	return nil
@@ -182,7 +158,7 @@ func (p *Plan) WeighBy(name string) error {
 // KeepGroups makes tags keep the groups that they have in an earlier hierarchy, and
 // returns the number of such groups and of their tags: 0 and 0 if the hierarchy has none
 // of the tags. k is the number of clusters, or 0 where it is not known yet; fewer
-// clusters than groups are an *OptionError.
+// clusters than groups are a usage error.
 func (p *Plan) KeepGroups(h *labels.Hierarchy, k int) (groups, tags int, err error) {
 	if p.base.Known = KnownFrom(p.Tags, h); p.base.Known == nil {
 		return 0, 0, nil
@@ -194,8 +170,8 @@ func (p *Plan) KeepGroups(h *labels.Hierarchy, k int) (groups, tags int, err err
 		}
 	}
 	if k > 0 && k < groups {
-		return groups, tags, optionf("k is %d, and %d groups of the hierarchy have a tag here; choose at least that many "+
-			"clusters", k, groups)
+		return groups, tags, usage.Errorf("k is %d, and %d groups of the hierarchy have a tag here; choose at least that "+
+			"many clusters", k, groups)
 	}
 	return groups, tags, nil
 }
@@ -213,7 +189,7 @@ func (p *Plan) Least() int {
 }
 
 // SetVectors gives the plan the vectors of its tags, a row for each, and prepares them
-// as the options say. More principal components than there are is an *OptionError.
+// as the options say. More principal components than there are is a usage error.
 func (p *Plan) SetVectors(x Matrix) error {
 	if p.options.Center {
 		x = Center(x)
@@ -221,7 +197,7 @@ func (p *Plan) SetVectors(x Matrix) error {
 	if p.options.PCA > 0 {
 		pca, err := FitPCA(x, p.options.PCA)
 		if err != nil {
-			return &OptionError{err}
+			return usage.Wrap(err)
 		}
 		x = pca.Project(x, p.options.Whiten)
 	}

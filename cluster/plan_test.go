@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -18,13 +20,8 @@ func planOf(t *testing.T, n int) *Plan {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprint("tag ", i)}, Landmarks: n - i})
 		copy(x.Row(i), []float32{float32(i % 2 * 100), float32(i)})
 	}
-	p, err := NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.SetVectors(x); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 2))(t)
+	must.Do(t, p.SetVectors(x))
 	return p
 }
 
@@ -38,9 +35,9 @@ func TestPlanRefusesOptionsThatDoNotFit(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		var option *OptionError
+		var option *usage.Error
 		if _, err := NewPlan(tags, o, 2); !errors.As(err, &option) || o.Check() == nil {
-			t.Errorf("%s: error %v, want an OptionError", name, err)
+			t.Errorf("%s: error %v, want a usage error", name, err)
 		}
 	}
 	if _, err := NewPlan(tags, good, 7); err == nil {
@@ -63,10 +60,7 @@ func TestPlanClustersAndNamesItsDraft(t *testing.T) {
 	if p.Random() {
 		t.Error("a start from Ward's tree counts as random")
 	}
-	r, err := p.Run(t.Context(), 2, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Run(t.Context(), 2, 1, nil))(t)
 	d, err := p.Draft(r, labels.Origin{})
 	if err != nil || len(d.Clusters) != 2 || d.Clusters[0].Landmarks != 6+4+2 || d.Origin.Init != "ward" {
 		t.Errorf("%+v, %v; want the even tags and the odd ones", d, err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
 )
 
@@ -25,9 +26,7 @@ func TestPowerCutsLeaveAReadableCache(t *testing.T) {
 			if _, err := encode(dir, round); err != nil {
 				t.Fatal(err)
 			}
-			if err := powercut.Acknowledge(dir, "encoded"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, powercut.Acknowledge(dir, "encoded"))
 		}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/testing/must"
 )
 
 // Merging all reciprocal nearest pairs at once, and following a chain, build the same tree. On a
@@ -19,19 +20,10 @@ func TestReciprocalRoundsAndChainBuildTheSameTree(t *testing.T) {
 	for name, x := range map[string]Matrix{"planted": planted(400, 12, 9, 1, 5), "gaps": gaps,
 		"two rows": rowsOf(gaps, 0, 2), "a row": rowsOf(gaps, 0, 1)} {
 		for _, linkage := range []Linkage{Ward, Average} {
-			got, err := Agglomerate(context.Background(), x, linkage, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := KMeans{}.prepare(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Agglomerate(context.Background(), x, linkage, nil))(t)
+			p := must.Get(KMeans{}.prepare(x))(t)
 			c, _ := newChain(blas.Gonum(), p, linkage)
-			want, err := c.tree(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(c.tree(context.Background()))(t)
 			for m, w := range want.Merges {
 				// The distances of merged clusters are rounded to float32 in another order.
 				if g := got.Merges[m]; g.Size != w.Size || math.Abs(g.Height-w.Height) > 1e-5*w.Height {

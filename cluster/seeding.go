@@ -3,6 +3,8 @@ package cluster
 import (
 	"math/rand/v2"
 	"slices"
+
+	"hgld/internal/blas"
 )
 
 // seeding draws the rows of k-means++.
@@ -23,7 +25,7 @@ type seeding struct {
 	of      []int     // rows of the judges, ascending; nil for all
 	packed  *factor   // of the judges; nil with gram
 	gram    []float32 // products of all rows [N,N]; may be nil, otherwise all rows are judges
-	cpu     CPU
+	lib     blas.Library
 	random  *rand.Rand
 	left    int         // centroids that are still to be chosen
 	tries   int         // candidates for each
@@ -55,7 +57,7 @@ const (
 )
 
 func newSeeding(p *problem, o KMeans, tries int, gram []float32, random *rand.Rand) *seeding {
-	s := &seeding{all: newFrontier(p), gram: gram, cpu: CPU{BLAS: o.BLAS}, random: random, left: o.K - p.known.groups(),
+	s := &seeding{all: newFrontier(p), gram: gram, lib: o.BLAS, random: random, left: o.K - p.known.groups(),
 		tries: tries}
 	s.judges = s.all
 	if gram != nil {
@@ -65,7 +67,7 @@ func newSeeding(p *problem, o KMeans, tries int, gram []float32, random *rand.Ra
 		s.of = drawRows(p.y.Rows, most, random)
 		s.judges = newFrontier(p.sample(s.of))
 	}
-	s.packed = s.cpu.factor(s.judges.y, nil)
+	s.packed = newFactor(s.lib, s.judges.y, nil)
 	return s
 }
 
@@ -139,7 +141,7 @@ func (s *seeding) fill(pool []candidate) {
 		from := i * piece
 		s.packed.products(s.dots[from:], m, rows.Data, n, from, min(from+piece, m))
 	})
-	s.cpu.factor(rows, nil).products(s.apart, n, rows.Data, n, 0, n)
+	newFactor(s.lib, rows, nil).products(s.apart, n, rows.Data, n, 0, n)
 }
 
 // line returns the products of the judges with the candidate at a place.
@@ -205,16 +207,14 @@ func (s *seeding) updateDistances() {
 		for at, row := range s.pending {
 			copy(rows.Row(at), s.all.y.Row(row))
 		}
-		right := s.cpu.factor(rows, nil)
+		right := newFactor(s.lib, rows, nil)
 		var lines [][]float32
 		if s.keep {
 			for range m {
 				lines = append(lines, make([]float32, s.all.y.Rows))
 			}
 		}
-		parallel((s.all.y.Rows+tileRows-1)/tileRows, func(tile int) {
-			lo := tile * tileRows
-			hi := min(lo+tileRows, s.all.y.Rows)
+		tiles(s.all.y.Rows, func(lo, hi int) {
 			var dots [tileRows * pendingRows]float32
 			right.products(dots[:], m, s.all.y.Data[lo*d:hi*d], hi-lo, 0, m)
 			for i := lo; i < hi; i++ {

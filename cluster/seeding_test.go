@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/internal/blas"
+	"hgld/internal/testing/must"
 )
 
 // The distances of all rows are updated for some centroids at a time; the pool and the judges are
@@ -16,10 +17,7 @@ func TestSeedingDistancesAreThoseToTheChosenRows(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = float32(r.NormFloat64())
 	}
-	lib, err := blas.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := must.Get(blas.Default())(t)
 	for _, c := range []struct {
 		name     string
 		k, tries int
@@ -28,10 +26,7 @@ func TestSeedingDistancesAreThoseToTheChosenRows(t *testing.T) {
 		{"one candidate", 100, 1, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			o := KMeans{K: c.k, BLAS: lib}
-			p, err := o.prepare(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(o.prepare(x))(t)
 			var gram []float32
 			if c.gram {
 				if gram = o.gram(p, 20); gram == nil {

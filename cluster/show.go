@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/registry"
 	"hgld/internal/terminal"
+	"hgld/internal/texttable"
 	"hgld/labels"
 )
 
@@ -42,17 +43,16 @@ func carriers(d *labels.Draft, c labels.Cluster) (landmarks, images int) {
 // TableText lists the clusters of a draft in its order, one a line, with their tags,
 // landmarks and, where they were counted, images.
 func TableText(d *labels.Draft) string {
-	w := &strings.Builder{}
-	fmt.Fprintf(w, "%5s  %5s  %9s  %9s  %s\n", "id", "tags", "landmarks", "images", "name")
+	rows := [][]string{{"id", "tags", "landmarks", "images", "name"}}
 	for _, c := range d.Clusters {
 		landmarks, n := carriers(d, c)
 		images := ""
 		if n > 0 {
 			images = strconv.Itoa(n)
 		}
-		fmt.Fprintf(w, "%5d  %5d  %9d  %9s  %s\n", c.ID, len(c.Members), landmarks, images, c.Name)
+		rows = append(rows, texttable.Row(c.ID, len(c.Members), landmarks, images, c.Name))
 	}
-	return w.String()
+	return texttable.Format("%5s  %5s  %9s  %9s  %s", rows...)
 }
 
 // MembersText describes the cluster at a position of a draft: its sums, other names,
@@ -75,15 +75,16 @@ func MembersText(d *labels.Draft, at int) string {
 	}
 	writeNames(w, "or named", c.Alternatives, func(i int) string { return d.Tags[i].Name })
 	writeNames(w, "nearest", c.Nearest, func(id int) string { return names[id] })
-	fmt.Fprintf(w, "\n%8s  %9s  %s\n", "distance", "landmarks", "tag")
+	rows := [][]string{{"distance", "landmarks", "tag"}}
 	for _, m := range c.Members {
 		mark := ""
 		if m.Outlier {
 			mark = "  (outlier)"
 		}
-		fmt.Fprintf(w, "%8.4f  %9d  %s%s\n", m.Distance, d.Tags[m.Tag].Landmarks, d.Tags[m.Tag].Name, mark)
+		tag := d.Tags[m.Tag]
+		rows = append(rows, texttable.Row(fmt.Sprintf("%.4f", m.Distance), tag.Landmarks, tag.Name+mark))
 	}
-	return w.String()
+	return w.String() + "\n" + texttable.Format("%8s  %9s  %s", rows...)
 }
 
 // writeNames writes a line of names, if there are any.

@@ -29,9 +29,9 @@ func Smooth(x Matrix, nearest int, lib blas.Library) (Matrix, error) {
 		return Matrix{}, fmt.Errorf("cluster: smooth: %w", err)
 	}
 	y := NewMatrix(x.Rows, x.Cols)
-	parallel((x.Rows+tileRows-1)/tileRows, func(tile int) {
+	tiles(x.Rows, func(lo, hi int) {
 		sum := make([]float64, x.Cols)
-		for i := tile * tileRows; i < min((tile+1)*tileRows, x.Rows); i++ {
+		for i := lo; i < hi; i++ {
 			clear(sum)
 			for _, near := range append(rows[i], i) {
 				for j, v := range x.Row(near) {

@@ -5,16 +5,15 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The expected rows are computed by hand: the nearest row of (1,0) is (0.8,0.6), that of (0,1) is
 // (0.6,0.8).
 func TestSmoothIsTheUnitMeanOfARowAndItsNearest(t *testing.T) {
 	x := Matrix{Rows: 4, Cols: 2, Data: []float32{2, 0, 0.8, 0.6, 0, 1, 0.6, 0.8}}
-	y, err := Smooth(x, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := must.Get(Smooth(x, 1, nil))(t)
 	want := [][2]float64{{1.8, 0.6}, {1.4, 1.4}, {0.6, 1.8}, {1.4, 1.4}}
 	for i, w := range want {
 		length := math.Hypot(w[0], w[1])
@@ -27,10 +26,7 @@ func TestSmoothIsTheUnitMeanOfARowAndItsNearest(t *testing.T) {
 }
 
 func TestSmoothKeepsARowWhoseNeighboursCancel(t *testing.T) {
-	y, err := Smooth(Matrix{Rows: 2, Cols: 1, Data: []float32{3, -3}}, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := must.Get(Smooth(Matrix{Rows: 2, Cols: 1, Data: []float32{3, -3}}, 1, nil))(t)
 	if !slices.Equal(y.Data, []float32{1, -1}) {
 		t.Errorf("rows are %v, want 1 and −1", y.Data)
 	}
@@ -58,15 +54,9 @@ func TestNeighbourhoodIsAtMostHalfACluster(t *testing.T) {
 
 func TestPartitionHasTheMeansOfTheGivenRows(t *testing.T) {
 	x := planted(60, 5, 4, 0.3, 2)
-	y, err := Smooth(x, 3, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	y := must.Get(Smooth(x, 3, nil))(t)
 	r := run(t, KMeans{K: 4}, y, 1)
-	own, err := r.Of(x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(r.Of(x, nil))(t)
 	if !slices.Equal(own.Labels, r.Labels) || own.Inertia != r.Inertia {
 		t.Error("the partition or its inertia changed")
 	}
@@ -87,14 +77,8 @@ func TestPartitionHasTheMeansOfTheGivenRows(t *testing.T) {
 
 func TestKMeansFromWardImprovesWardsCut(t *testing.T) {
 	x := planted(300, 10, 12, 0.9, 5)
-	tree, err := Agglomerate(context.Background(), x, Ward, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut, err := tree.Partition(x, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(Agglomerate(context.Background(), x, Ward, nil))(t)
+	cut := must.Get(tree.Partition(x, 20))(t)
 	r := run(t, KMeans{K: 20, NInit: 7, Init: WardMeans}, x, 1)
 	if r.Inertia > cut.Inertia {
 		t.Errorf("inertia %v is above %v of the cut it began at", r.Inertia, cut.Inertia)

@@ -20,20 +20,16 @@ type identity struct{ name, qid string }
 // first, then they are in byte order. Records without a tag do not count. The same
 // number in train and in index is two landmarks.
 func Tags(records []labels.Record) []labels.DraftTag {
-	type landmark struct {
-		split labels.Split
-		id    labels.LandmarkID
-	}
-	carriers := map[identity]map[landmark]bool{}
+	carriers := map[identity]map[labels.LandmarkKey]bool{}
 	for _, r := range records {
 		if r.Outcome != labels.OK || r.Tag == "" {
 			continue
 		}
 		key := identity{r.Tag, r.QID}
 		if carriers[key] == nil {
-			carriers[key] = map[landmark]bool{}
+			carriers[key] = map[labels.LandmarkKey]bool{}
 		}
-		carriers[key][landmark{r.Split, r.Landmark}] = true
+		carriers[key][labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}] = true
 	}
 	tags := make([]labels.DraftTag, 0, len(carriers))
 	for key, of := range carriers {

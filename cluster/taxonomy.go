@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -34,7 +35,7 @@ type taxonomy struct {
 func (p *Plan) UseItems(load func() (*labels.Items, error)) { p.items = load }
 
 // graph returns the taxonomy of the tags. An error about items without any of the tags' classes is an
-// *OptionError.
+// usage error.
 func (p *Plan) graph() (*taxonomy, error) {
 	if p.taxonomy != nil {
 		return p.taxonomy, nil
@@ -48,7 +49,7 @@ func (p *Plan) graph() (*taxonomy, error) {
 	}
 	t := newTaxonomy(p.Tags, items)
 	if t.chained == 0 {
-		return nil, optionf("none of the %d tags has a class with a class above it among the items", len(p.Tags))
+		return nil, usage.Errorf("none of the %d tags has a class with a class above it among the items", len(p.Tags))
 	}
 	p.taxonomy = t
 	return t, nil
@@ -186,7 +187,8 @@ func (t *taxonomy) nearer(tag int, a, b int32) bool {
 // that are left, by k-means with known groups.
 func (p *Plan) runTaxonomy(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
 	if p.base.Known != nil || p.named != nil || p.options.Spherical {
-		return nil, optionf("a taxonomy takes neither known groups nor names of groups nor directions; use k-means for these")
+		return nil, usage.Errorf("a taxonomy takes neither known groups nor names of groups nor directions; use k-means " +
+			"for these")
 	}
 	t, err := p.graph()
 	if err != nil {

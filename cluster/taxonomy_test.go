@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -53,14 +55,9 @@ func worldOf() ([]labels.DraftTag, *labels.Items, Matrix) {
 func taxonomyPlan(t *testing.T, o Options, k int) *Plan {
 	t.Helper()
 	tags, items, x := worldOf()
-	p, err := NewPlan(tags, o, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPlan(tags, o, k))(t)
 	p.UseItems(func() (*labels.Items, error) { return items, nil })
-	if err := p.SetVectors(x); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.SetVectors(x))
 	return p
 }
 
@@ -125,14 +122,8 @@ func TestCutByHand(t *testing.T) {
 
 func TestTaxonomyMakesADraft(t *testing.T) {
 	p := taxonomyPlan(t, byClasses, 5)
-	r, err := p.Run(t.Context(), 5, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := p.Draft(r, labels.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.Run(t.Context(), 5, 1, nil))(t)
+	d := must.Get(p.Draft(r, labels.Origin{}))(t)
 	of := map[string]string{}
 	classes := 0
 	for _, c := range d.Clusters {
@@ -163,9 +154,7 @@ func TestTaxonomyIsTheSameOnAnyNumberOfCores(t *testing.T) {
 			p := taxonomyPlan(t, o, 4)
 			r, err := p.Run(context.Background(), 4, 1, nil)
 			runtime.GOMAXPROCS(before)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if results[i] = r; p.Random() {
 				t.Errorf("%s from %s depends on the seed", o.Algorithm, o.Init)
 			}
@@ -180,7 +169,7 @@ func TestTaxonomyIsTheSameOnAnyNumberOfCores(t *testing.T) {
 }
 
 func TestTaxonomyRefusesWhatItCannotUse(t *testing.T) {
-	var option *OptionError
+	var option *usage.Error
 	p := taxonomyPlan(t, byClasses, 3)
 	p.UseItems(func() (*labels.Items, error) { return labels.NewItems(nil), nil })
 	if _, err := p.Run(t.Context(), 3, 1, nil); !errors.As(err, &option) ||

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,12 +34,6 @@ type TSNE struct {
 	Watch func(iteration int) // called after each iteration; may be nil
 }
 
-// Picture is the result of t-SNE.
-type Picture struct {
-	Y          Matrix  // [N,2]
-	Divergence float64 // KL(P‖Q) in nats
-}
-
 const (
 	exaggeration    = 12
 	exaggeratedFor  = 250
@@ -46,30 +41,26 @@ const (
 	widthIterations = 100
 )
 
-// Run makes a picture of x, which needs at least 4 rows. If ctx is cancelled, it
+// Run returns a picture of x [N,2]. It needs at least 4 rows. If ctx is cancelled, it
 // returns the error of ctx.
-func (o TSNE) Run(ctx context.Context, x Matrix) (*Picture, error) {
+func (o TSNE) Run(ctx context.Context, x Matrix) (Matrix, error) {
 	if x.Rows < 4 {
-		return nil, fmt.Errorf("cluster: t-SNE of %d rows; want at least 4", x.Rows)
+		return Matrix{}, fmt.Errorf("cluster: t-SNE of %d rows; want at least 4", x.Rows)
 	}
-	if o.Perplexity == 0 {
-		o.Perplexity = min(30, float64(x.Rows-1)/3)
-	}
-	if o.MaxIter == 0 {
-		o.MaxIter = 1000
-	}
+	o.Perplexity = cmp.Or(o.Perplexity, min(30, float64(x.Rows-1)/3))
+	o.MaxIter = cmp.Or(o.MaxIter, 1000)
 	if !(o.Perplexity >= 1) || o.Perplexity >= float64(x.Rows) || o.MaxIter < 0 {
-		return nil, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below the "+
-			"%d rows", o.Perplexity, o.MaxIter, x.Rows)
+		return Matrix{}, fmt.Errorf("cluster: t-SNE with perplexity %v and %d iterations; want a perplexity from 1 to below "+
+			"the %d rows", o.Perplexity, o.MaxIter, x.Rows)
 	}
 	e, err := o.affinities(x)
 	if err != nil {
-		return nil, fmt.Errorf("cluster: t-SNE: %w", err)
+		return Matrix{}, fmt.Errorf("cluster: t-SNE: %w", err)
 	}
 	e.start(x, o.Seed)
 	for it := range o.MaxIter {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("cluster: t-SNE: %w", err)
+			return Matrix{}, fmt.Errorf("cluster: t-SNE: %w", err)
 		}
 		momentum, scale := 0.8, 1.0
 		if it < exaggeratedFor {
@@ -81,11 +72,11 @@ func (o TSNE) Run(ctx context.Context, x Matrix) (*Picture, error) {
 			o.Watch(it + 1)
 		}
 	}
-	p := &Picture{Y: NewMatrix(x.Rows, 2), Divergence: e.divergence()}
+	y := NewMatrix(x.Rows, 2)
 	for i := range x.Rows {
-		p.Y.Row(i)[0], p.Y.Row(i)[1] = float32(e.y[0][i]), float32(e.y[1][i])
+		y.Row(i)[0], y.Row(i)[1] = float32(e.y[0][i]), float32(e.y[1][i])
 	}
-	return p, nil
+	return y, nil
 }
 
 // affinity is p_ij of one neighbour j.
@@ -115,7 +106,7 @@ func (o TSNE) affinities(x Matrix) (*embedding, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPairs(x, CPU{BLAS: o.BLAS}, false)
+	p, err := newPairs(x, o.BLAS, false)
 	if err != nil {
 		return nil, err
 	}
@@ -219,8 +210,8 @@ func (e *embedding) start(x Matrix, seed uint64) {
 // repulse computes push and z of every row.
 func (e *embedding) repulse() (z float64) {
 	ys, xs := e.y[1], e.y[0]
-	parallel((len(xs)+tileRows-1)/tileRows, func(tile int) {
-		for i := tile * tileRows; i < min((tile+1)*tileRows, len(xs)); i++ {
+	tiles(len(xs), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			xi, yi := xs[i], ys[i]
 			var sum, px, py float64
 			for j, xj := range xs {
@@ -243,8 +234,8 @@ func (e *embedding) repulse() (z float64) {
 // gradient fills slope with dKL/dy = 4 Σ_j (scale·p_ij − q_ij)·(y_i−y_j)/(1+‖y_i−y_j‖²).
 func (e *embedding) gradient(scale float64) {
 	z := e.repulse()
-	parallel((len(e.z)+tileRows-1)/tileRows, func(tile int) {
-		for i := tile * tileRows; i < min((tile+1)*tileRows, len(e.z)); i++ {
+	tiles(len(e.z), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			var ax, ay float64
 			for _, a := range e.near[i] {
 				dx, dy := e.y[0][i]-e.y[0][a.row], e.y[1][i]-e.y[1][a.row]
@@ -272,17 +263,4 @@ func (e *embedding) step(momentum float64) {
 			e.y[c][i] += e.speed[c][i]
 		}
 	}
-}
-
-func (e *embedding) divergence() float64 {
-	z, kl := e.repulse(), 0.0
-	for i, near := range e.near {
-		for _, a := range near {
-			if a.p > 0 {
-				dx, dy := e.y[0][i]-e.y[0][a.row], e.y[1][i]-e.y[1][a.row]
-				kl += a.p * math.Log(a.p*z*(1+dx*dx+dy*dy))
-			}
-		}
-	}
-	return kl
 }

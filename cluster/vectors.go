@@ -18,12 +18,9 @@ const vectorsFormat = "hgld-vectors/1"
 // VectorsOrigin is the provenance of vectors. Vectors with an equal origin are the
 // same.
 type VectorsOrigin struct {
-	// Encoder is the Encoder.Name.
-	Encoder string
-	// Prompt is the prompt that the tags were put into.
-	Prompt Prompt
-	// Tags is the Fingerprint of the tags.
-	Tags string
+	Encoder string // the Encoder.Name
+	Prompt  Prompt // the prompt that the tags were put into
+	Tags    string // the Fingerprint of the tags
 }
 
 // Suits reports whether vectors are what is wanted: of the same tags, and of the encoder

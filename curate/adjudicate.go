@@ -26,7 +26,7 @@ func Adjudicate(sessions ...*Session) (*Session, *ManyComparison, error) {
 }
 
 // adopt copies from other what s has not decided: declared groups, parents of groups
-// without one, decided tags, notes and flags. Further parents are those of both.
+// without one, decided tags, notes and flags. Extra parents are those of both.
 func (s *state) adopt(other *state) {
 	for l := len(s.levels) - 1; l >= 1; l-- { // parents first
 		for _, n := range other.levels[l] {
@@ -39,14 +39,14 @@ func (s *state) adopt(other *state) {
 				s.put(l, i, to)
 			}
 			s.at(l, i).remarksOf(n)
-			s.adoptFurther(l, i, other, n)
+			s.adoptExtra(l, i, other, n)
 		}
 	}
 	var left []int32
 	for i, n := range other.levels[0] {
 		own := s.at(0, int32(i))
 		own.remarksOf(n)
-		s.adoptFurther(0, int32(i), other, n)
+		s.adoptExtra(0, int32(i), other, n)
 		if own.decided || !n.decided {
 			continue
 		}

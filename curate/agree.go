@@ -19,59 +19,40 @@ import "math"
 // they were offered. Intervals cover 95 %, use the normal distribution and are clipped to the
 // range of the measures, −1 to 1.
 type Agreement struct {
-	// N is the number of items.
-	N int `json:"n"`
-	// Categories is the number of declared categories.
-	Categories int `json:"categories"`
+	N          int `json:"n"`          // number of items
+	Categories int `json:"categories"` // number of declared categories
 
-	// Raw is the share of items that both put into the same category.
-	Raw *float64 `json:"raw"`
-	// ChanceKappa is the agreement by chance that kappa assumes.
-	ChanceKappa *float64 `json:"chance_kappa"`
-	// Kappa is Cohen's kappa.
-	Kappa *float64 `json:"kappa"`
+	Raw         *float64 `json:"raw"`          // share of items that both put into the same category
+	ChanceKappa *float64 `json:"chance_kappa"` // agreement by chance that kappa assumes
+	Kappa       *float64 `json:"kappa"`        // Cohen's kappa
 	// KappaSE is the standard error of Fleiss, Cohen and Everitt (Psychological
 	// Bulletin 72, 1969), not under the null hypothesis.
-	KappaSE *float64 `json:"kappa_se"`
-	// KappaCI is the interval by KappaSE, which is the one shown to users.
-	KappaCI *[2]float64 `json:"kappa_ci95"`
-	// KappaSESimple is Cohen's standard error of 1960, for comparison.
-	KappaSESimple *float64 `json:"kappa_se_simple"`
-	// KappaCISimple is the interval by KappaSESimple.
-	KappaCISimple *[2]float64 `json:"kappa_ci95_simple"`
+	KappaSE       *float64    `json:"kappa_se"`
+	KappaCI       *[2]float64 `json:"kappa_ci95"`        // interval by KappaSE, which is the one shown to users
+	KappaSESimple *float64    `json:"kappa_se_simple"`   // Cohen's standard error of 1960, for comparison
+	KappaCISimple *[2]float64 `json:"kappa_ci95_simple"` // interval by KappaSESimple
 
-	// ChanceAC1 is the agreement by chance that AC1 assumes.
-	ChanceAC1 *float64 `json:"chance_ac1"`
-	// AC1 is Gwet's AC1.
-	AC1 *float64 `json:"ac1"`
-	// AC1SE is its standard error.
-	AC1SE *float64 `json:"ac1_se"`
-	// AC1CI is its interval.
-	AC1CI *[2]float64 `json:"ac1_ci95_normal"`
+	ChanceAC1 *float64    `json:"chance_ac1"`      // agreement by chance that AC1 assumes
+	AC1       *float64    `json:"ac1"`             // Gwet's AC1
+	AC1SE     *float64    `json:"ac1_se"`          // its standard error
+	AC1CI     *[2]float64 `json:"ac1_ci95_normal"` // its interval
 
-	// Alpha is Krippendorff's alpha for nominal categories.
-	Alpha *float64 `json:"alpha"`
+	Alpha *float64 `json:"alpha"` // Krippendorff's alpha for nominal categories
 	// WeightedKappa counts a disagreement between categories with the same parent as
 	// half of one between parents. It is nil if no parents are given.
 	WeightedKappa *float64 `json:"weighted_kappa_tree"`
 
-	// ByCategory is the agreement on each category.
-	ByCategory []CategoryAgreement `json:"by_category"`
+	ByCategory []CategoryAgreement `json:"by_category"` // agreement on each category
 }
 
 // CategoryAgreement is the agreement of two annotators on one category: the share of the
 // items put there by either that were put there by both, 2·Both/(A+B).
 type CategoryAgreement struct {
-	// Category is its position in the list of categories.
-	Category int `json:"category"`
-	// A is the number of items that A put there.
-	A int `json:"a"`
-	// B is the number of items that B put there.
-	B int `json:"b"`
-	// Both is the number of items that both put there.
-	Both int `json:"both"`
-	// Specific is 2·Both/(A+B); nil if nobody put an item there.
-	Specific *float64 `json:"specific_agreement"`
+	Category int      `json:"category"`           // its position in the list of categories
+	A        int      `json:"a"`                  // number of items that A put there
+	B        int      `json:"b"`                  // number of items that B put there
+	Both     int      `json:"both"`               // number of items that both put there
+	Specific *float64 `json:"specific_agreement"` // 2·Both/(A+B); nil if nobody put an item there
 }
 
 // normal95 is the 97.5 % point of the normal distribution.

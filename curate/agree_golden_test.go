@@ -7,20 +7,16 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // compareJSON compares the JSON form of v with the expected fields. Numbers may differ by a relative
 // 1e-12; standard errors and intervals, which the reference computes differently, by 1e-9.
 func compareJSON(t *testing.T, v any, expected map[string]any, names map[string]string) {
 	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(v))(t)
 	var got map[string]any
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(data, &got))
 	if len(expected) == 0 {
 		t.Fatal("nothing is expected")
 	}

@@ -3,21 +3,15 @@ package curate
 // ManyAgreement holds measures of agreement between any number of annotators. Items with
 // fewer than two ratings do not count. Undefined measures are nil.
 type ManyAgreement struct {
-	// Items is the number of items that count.
-	Items int `json:"items"`
-	// Ratings is the number of ratings of those items.
-	Ratings int `json:"ratings"`
-	// Raters is the number of ratings of each item; 0 if that differs.
-	Raters int `json:"raters"`
-	// Raw is the mean over the items of the share of agreeing pairs.
-	Raw *float64 `json:"raw"`
+	Items   int      `json:"items"`   // number of items that count
+	Ratings int      `json:"ratings"` // number of ratings of those items
+	Raters  int      `json:"raters"`  // number of ratings of each item; 0 if that differs
+	Raw     *float64 `json:"raw"`     // mean over the items of the share of agreeing pairs
 	// FleissKappa is that of Fleiss (Psychological Bulletin 76, 1971). It needs the
 	// same number of ratings for each item.
 	FleissKappa *float64 `json:"fleiss_kappa"`
-	// AC1 is Gwet's AC1.
-	AC1 *float64 `json:"ac1"`
-	// Alpha is Krippendorff's alpha for nominal categories.
-	Alpha *float64 `json:"alpha"`
+	AC1         *float64 `json:"ac1"`   // Gwet's AC1
+	Alpha       *float64 `json:"alpha"` // Krippendorff's alpha for nominal categories
 }
 
 // AgreeMany measures agreement from counts, [items][categories], the number of ratings

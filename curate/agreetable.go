@@ -3,21 +3,23 @@ package curate
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"hgld/internal/terminal"
+	"hgld/internal/texttable"
 )
 
-// figure writes a line with a measure, and its interval if it has one.
-func figure(w io.Writer, what string, v *float64, ci *[2]float64) {
-	interval := ""
-	if v != nil && ci != nil {
-		interval = fmt.Sprintf("   (95 %%: %.3f to %.3f)", ci[0], ci[1])
+// figure returns a row with a measure, and its interval if it has one.
+func figure(what string, v *float64, ci *[2]float64) []string {
+	if v == nil || ci == nil {
+		return []string{what, measure(v)}
 	}
-	fmt.Fprintf(w, "%-34s %s%s\n", what, measure(v), interval)
+	return []string{what, measure(v), fmt.Sprintf("(95 %%: %.3f to %.3f)", ci[0], ci[1])}
 }
+
+// figures is the table of rows by figure.
+func figures(rows ...[]string) string { return texttable.Format("%-34s %-5s   %s", rows...) }
 
 // measure returns a measure with three decimals, "-" if it is undefined.
 func measure(v *float64) string {
@@ -34,13 +36,12 @@ func (c *Comparison) Text(names [2]string) string {
 	g := c.Agreement
 	fmt.Fprintf(w, "%s decided by both, declared categories: %d; %d by %s alone, %d by %s alone, %d by neither\n\n",
 		terminal.Count(g.N, "tag"), g.Categories, c.OnlyA, names[0], c.OnlyB, names[1], c.Neither)
-	figure(w, "agreement", g.Raw, nil)
-	figure(w, "Cohen's kappa", g.Kappa, g.KappaCI)
-	figure(w, "Gwet's AC1", g.AC1, g.AC1CI)
-	figure(w, "Krippendorff's alpha", g.Alpha, nil)
+	rows := [][]string{figure("agreement", g.Raw, nil), figure("Cohen's kappa", g.Kappa, g.KappaCI),
+		figure("Gwet's AC1", g.AC1, g.AC1CI), figure("Krippendorff's alpha", g.Alpha, nil)}
 	if g.WeightedKappa != nil {
-		figure(w, "kappa, weighted by parent", g.WeightedKappa, nil)
+		rows = append(rows, figure("kappa, weighted by parent", g.WeightedKappa, nil))
 	}
+	w.WriteString(figures(rows...))
 	var worst []CategoryAgreement
 	for _, of := range g.ByCategory {
 		if of.Specific != nil && *of.Specific < 1 {
@@ -51,11 +52,11 @@ func (c *Comparison) Text(names [2]string) string {
 	if len(worst) == 0 {
 		return w.String()
 	}
-	fmt.Fprintf(w, "\n%9s %7s %7s %7s  categories with the lowest agreement\n", "agreement", names[0], names[1], "both")
+	rows = [][]string{{"agreement", names[0], names[1], "both", "categories with the lowest agreement"}}
 	for _, of := range worst[:min(len(worst), 10)] {
-		fmt.Fprintf(w, "%9.3f %7d %7d %7d  %s\n", *of.Specific, of.A, of.B, of.Both, c.Categories[of.Category])
+		rows = append(rows, texttable.Row(measure(of.Specific), of.A, of.B, of.Both, c.Categories[of.Category]))
 	}
-	return w.String()
+	return w.String() + "\n" + texttable.Format("%9s %7s %7s %7s  %s", rows...)
 }
 
 // DifferencesText lists the tags and parents that curators decided differently. The names are
@@ -102,18 +103,16 @@ func (c *ManyComparison) Text(names []string) string {
 	g := c.Agreement
 	fmt.Fprintf(w, "%s decided by two or more of %s, declared categories: %d\n\n", terminal.Count(g.Items, "tag"),
 		terminal.Count(len(names), "curator"), len(c.Categories))
-	figure(w, "agreement of two of them", g.Raw, nil)
-	if g.Raters > 0 {
-		figure(w, "Fleiss' kappa", g.FleissKappa, nil)
-	} else {
-		fmt.Fprintf(w, "%-34s -   (the tags have different numbers of decisions; use alpha instead)\n", "Fleiss' kappa")
+	fleiss := figure("Fleiss' kappa", g.FleissKappa, nil)
+	if g.Raters == 0 {
+		fleiss = []string{"Fleiss' kappa", "-", "(the tags have different numbers of decisions; use alpha instead)"}
 	}
-	figure(w, "Gwet's AC1", g.AC1, nil)
-	figure(w, "Krippendorff's alpha", g.Alpha, nil)
-	fmt.Fprintf(w, "\n%7s %9s %7s %7s  curators\n", "tags", "agreement", "kappa", "AC1")
+	w.WriteString(figures(figure("agreement of two of them", g.Raw, nil), fleiss, figure("Gwet's AC1", g.AC1, nil),
+		figure("Krippendorff's alpha", g.Alpha, nil)))
+	rows := [][]string{{"tags", "agreement", "kappa", "AC1", "curators"}}
 	for _, p := range c.Pairs {
-		fmt.Fprintf(w, "%7d %9s %7s %7s  %s, %s\n", p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1),
-			names[p.A], names[p.B])
+		rows = append(rows, texttable.Row(p.Tags, measure(p.Raw), measure(p.Kappa), measure(p.AC1),
+			names[p.A]+", "+names[p.B]))
 	}
-	return w.String()
+	return w.String() + "\n" + texttable.Format("%7s %9s %7s %7s  %s", rows...)
 }

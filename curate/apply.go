@@ -37,8 +37,8 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 		fx, err = s.split(f, e)
 	case SetParent:
 		fx = s.setParent(e)
-	case Also:
-		fx = s.addFurther(f, e)
+	case ExtraParent:
+		fx = s.addExtra(f, e)
 	case Flag, Note:
 		fx = s.remark(f, e)
 	default:
@@ -54,7 +54,7 @@ func (s *state) apply(f finder, e *Edit) (effect, error) {
 func (s *state) decide(f finder, e *Edit) (fx effect) {
 	tags, missing := f.findAll(0, e.From)
 	fx.missing = missing
-	if len(tags) == 0 {
+	if tags = append(tags, s.followers(f, e, tags)...); len(tags) == 0 {
 		return fx
 	}
 	group := int32(-1)
@@ -96,7 +96,7 @@ func (s *state) rename(f finder, e *Edit) (fx effect, err error) {
 	delete(s.index[e.Level], n.Ref)
 	n.Ref, n.declared = to, true
 	s.index[e.Level][to] = i
-	s.renameFurther(e.Level, e.From[0].Name, e.To)
+	s.renameExtra(e.Level, e.From[0].Name, e.To)
 	return fx, nil
 }
 
@@ -151,7 +151,7 @@ func (s *state) merge(f finder, e *Edit) (fx effect) {
 		s.put(e.Level-1, child, to)
 	}
 	for _, g := range groups {
-		s.renameFurther(e.Level, s.at(e.Level, g).Name, e.To)
+		s.renameExtra(e.Level, s.at(e.Level, g).Name, e.To)
 		s.remove(e.Level, g)
 		fx.changed = true
 	}
@@ -213,8 +213,8 @@ func (s *state) divide(e *Edit, group int32, parts [][]int32) (changed bool) {
 		if !there && parent >= 0 {
 			s.put(e.Level, to, parent)
 		}
-		if !there && group >= 0 && s.at(e.Level, group).further != "" {
-			s.change(e.Level, to).further = s.at(e.Level, group).further
+		if !there && group >= 0 && s.at(e.Level, group).extra != "" {
+			s.change(e.Level, to).extra = s.at(e.Level, group).extra
 		}
 		for _, m := range members {
 			changed = s.put(e.Level-1, m, to) || changed

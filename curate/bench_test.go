@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -61,7 +62,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkUndo(b *testing.B) {
 	eachSize(b, 5000, func(b *testing.B, s *Session) {
 		for b.Loop() {
-			undo, redo := s.Undo()
+			undo, redo := s.Undo("")
 			of := undo
 			if redo > 0 {
 				of = redo
@@ -79,10 +80,7 @@ func BenchmarkRevert(b *testing.B) {
 	eachSize(b, 5000, func(b *testing.B, s *Session) {
 		of := 1
 		for b.Loop() {
-			e, err := s.Apply(Edit{Base: s.Version(), Op: Revert, Of: of}, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			e := must.Get(s.Apply(Edit{Base: s.Version(), Op: Revert, Of: of}, nil))(b)
 			of = e.Seq
 		}
 	})

@@ -16,28 +16,21 @@ type Comparison struct {
 	Table [][]int `json:"-"`
 	// Agreement measures Table.
 	Agreement Agreement `json:"agreement"`
-	// OnlyA is the number of tags that only A has decided.
-	OnlyA int `json:"only_a"`
-	// OnlyB is the number of tags that only B has decided.
-	OnlyB int `json:"only_b"`
-	// Neither is the number of tags that neither has decided.
-	Neither int `json:"neither"`
+	OnlyA     int       `json:"only_a"`  // number of tags that only A has decided
+	OnlyB     int       `json:"only_b"`  // number of tags that only B has decided
+	Neither   int       `json:"neither"` // number of tags that neither has decided
 
 	// Differences are the tags that they put into different categories, most landmarks
 	// first.
-	Differences []Difference `json:"differences"`
-	// Parents are the groups that they put under different parents.
-	Parents []ParentDifference `json:"parent_differences"`
+	Differences []Difference       `json:"differences"`
+	Parents     []ParentDifference `json:"parent_differences"` // groups that they put under different parents
 }
 
 // Category is a declared group, or the act of dropping a tag.
 type Category struct {
-	// Name is the name of the group.
-	Name string `json:"name"`
-	// Dropped is set for the act of dropping; Name is "" then.
-	Dropped bool `json:"dropped,omitempty"`
-	// Parent is the name of its parent in the first session that has one.
-	Parent string `json:"parent,omitempty"`
+	Name    string `json:"name"`              // name of the group
+	Dropped bool   `json:"dropped,omitempty"` // set for the act of dropping; Name is "" then
+	Parent  string `json:"parent,omitempty"`  // name of its parent in the first session that has one
 }
 
 // String returns the name, or "(dropped)".
@@ -50,14 +43,10 @@ func (c Category) String() string {
 
 // Difference is a tag that curators have put into different categories.
 type Difference struct {
-	// Tag is its position in the draft.
-	Tag int `json:"tag"`
-	// Name is its text.
-	Name string `json:"name"`
-	// QID is its Wikidata item.
-	QID string `json:"qid,omitempty"`
-	// Landmarks is the number of landmarks that carry it.
-	Landmarks int `json:"landmarks"`
+	Tag       int    `json:"tag"`           // its position in the draft
+	Name      string `json:"name"`          // its text
+	QID       string `json:"qid,omitempty"` // its Wikidata item
+	Landmarks int    `json:"landmarks"`     // number of landmarks that carry it
 	// Choices are the curators' choices in order: a group, "(dropped)", or "" where undecided. In
 	// JSON, those of two curators are a and b.
 	Choices []string `json:"choices,omitempty"`
@@ -65,10 +54,8 @@ type Difference struct {
 
 // ParentDifference is a group that curators have put under different parents.
 type ParentDifference struct {
-	// Level is the level of the group.
-	Level int `json:"level"`
-	// Group is its name.
-	Group string `json:"group"`
+	Level int    `json:"level"` // level of the group
+	Group string `json:"group"` // its name
 	// Choices are the curators' parents of it in order, "" for none. In JSON, those of two curators
 	// are a and b.
 	Choices []string `json:"choices,omitempty"`
@@ -113,31 +100,64 @@ func Compare(a, b *Session) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{Categories: categories(a, b), Differences: []Difference{}}
-	index := positions(c.Categories)
-	for range c.Categories {
-		c.Table = append(c.Table, make([]int, len(c.Categories)))
-	}
-	for i := range a.state.levels[0] {
-		x, y := a.Tag(i), b.Tag(i)
-		switch {
-		case !x.Decided && !y.Decided:
+	ratings, differences := rate([]*Session{a, b}, c.Categories)
+	c.Table = crossTable(ratings[0], ratings[1], len(c.Categories))
+	for i, x := range ratings[0] {
+		switch y := ratings[1][i]; {
+		case x < 0 && y < 0:
 			c.Neither++
-		case !y.Decided:
+		case y < 0:
 			c.OnlyA++
-		case !x.Decided:
+		case x < 0:
 			c.OnlyB++
-		default:
-			c.Table[index[x.choice()]][index[y.choice()]]++
-			if x.choice() != y.choice() {
-				c.Differences = append(c.Differences, Difference{Tag: i, Name: x.Name, QID: x.QID,
-					Landmarks: x.Landmarks, Choices: []string{x.choice().String(), y.choice().String()}})
-			}
 		}
 	}
-	slices.SortStableFunc(c.Differences, func(x, y Difference) int { return cmp.Compare(y.Landmarks, x.Landmarks) })
+	c.Differences = append(c.Differences, differences...)
 	c.Agreement = Agree(c.Table, numberParents(c.Categories))
 	c.Parents = parentDifferences(a, b)
 	return c, nil
+}
+
+// rate returns the category of each tag for each session, [sessions][tags] with −1 for an undecided tag, and the tags
+// whose categories differ, most landmarks first.
+func rate(sessions []*Session, categories []Category) (ratings [][]int, differences []Difference) {
+	index := map[Category]int{}
+	for i, c := range categories {
+		index[Category{Name: c.Name, Dropped: c.Dropped}] = i
+	}
+	ratings = make([][]int, len(sessions))
+	for i := range sessions[0].state.levels[0] {
+		d, rated, differ := Difference{Tag: i, Choices: make([]string, len(sessions))}, -1, false
+		for k, s := range sessions {
+			t, rating := s.Tag(i), -1
+			d.Name, d.QID, d.Landmarks = t.Name, t.QID, t.Landmarks
+			if t.Decided {
+				choice := Category{Name: t.Group, Dropped: t.Dropped}
+				rating, d.Choices[k] = index[choice], choice.String()
+				differ, rated = differ || rated >= 0 && rated != rating, rating
+			}
+			ratings[k] = append(ratings[k], rating)
+		}
+		if differ {
+			differences = append(differences, d)
+		}
+	}
+	slices.SortStableFunc(differences, func(x, y Difference) int { return cmp.Compare(y.Landmarks, x.Landmarks) })
+	return ratings, differences
+}
+
+// crossTable counts the tags that both have rated: [a][b] is the number that one put into a and the other into b.
+func crossTable(one, other []int, categories int) [][]int {
+	table := make([][]int, categories)
+	for a := range table {
+		table[a] = make([]int, categories)
+	}
+	for i, a := range one {
+		if b := other[i]; a >= 0 && b >= 0 {
+			table[a][b]++
+		}
+	}
+	return table
 }
 
 // onOneDraft returns an error unless all sessions have the levels and the draft of the first.
@@ -153,18 +173,6 @@ func onOneDraft(sessions ...*Session) error {
 	}
 	return nil
 }
-
-// positions maps each category to its position in the list.
-func positions(list []Category) map[Category]int {
-	index := map[Category]int{}
-	for i, category := range list {
-		index[Category{Name: category.Name, Dropped: category.Dropped}] = i
-	}
-	return index
-}
-
-// choice returns the category of a decided tag.
-func (t TagState) choice() Category { return Category{Name: t.Group, Dropped: t.Dropped} }
 
 // categories lists the declared groups of all sessions by name, followed by dropping.
 func categories(sessions ...*Session) []Category {

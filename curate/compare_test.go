@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // two curates the churches twice. A and B agree on church, mountain and aqueduct and differ on hill
@@ -32,10 +34,7 @@ func two(t *testing.T) (a, b *Session) {
 
 func TestCompareCountsEveryDeclaredGroup(t *testing.T) {
 	a, b := two(t)
-	c, err := Compare(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Compare(a, b))(t)
 	var names []string
 	for _, category := range c.Categories {
 		names = append(names, category.String()+"/"+category.Parent)
@@ -73,10 +72,7 @@ func TestCompareCountsEveryDeclaredGroup(t *testing.T) {
 func TestCompareManyCountsRatings(t *testing.T) {
 	a, b := two(t)
 	again, _ := two(t)
-	c, err := CompareMany([]*Session{a, b, again})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(CompareMany([]*Session{a, b, again}))(t)
 	if want := []int{6, 6, 6}; !slices.Equal(c.Decided, want) {
 		t.Errorf("decided %v, want %v", c.Decided, want)
 	}
@@ -111,9 +107,7 @@ func TestAdjudicationOfThreeLeavesOpenWhatAnyTwoDecidedDifferently(t *testing.T)
 	do(t, third, Edit{Op: Move, From: refs("hill"), To: "peak"}, Edit{Op: Move, From: refs("volcano"), To: "crater"},
 		Edit{Op: SetParent, Level: 1, From: refs("church"), To: "natural"})
 	s, c, err := Adjudicate(a, b, third)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []Difference{
 		{Tag: 4, Name: "hill", Landmarks: 96, Choices: []string{"(dropped)", "peak", "peak"}},
 		{Tag: 5, Name: "volcano", Landmarks: 95, Choices: []string{"fire", "peak", "crater"}},
@@ -151,9 +145,7 @@ func TestCompareRejectsDifferentDrafts(t *testing.T) {
 func TestAdjudicationResolvesDifferences(t *testing.T) {
 	a, b := two(t)
 	s, c, err := Adjudicate(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tags, parents := c.Open(s); len(tags) != 2 || len(parents) != 1 {
 		t.Fatalf("open at first: %v and %v", tags, parents)
 	}
@@ -180,9 +172,7 @@ func TestAdjudicationResolvesDifferences(t *testing.T) {
 		t.Error("the adjudication changed a curator's session")
 	}
 	again, _, err := Adjudicate(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := again.Load(s.Edits()); err != nil || !reflect.DeepEqual(snapshot(t, s), snapshot(t, again)) {
 		t.Errorf("the third log replayed gives another session: %v", err)
 	}

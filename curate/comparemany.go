@@ -1,40 +1,27 @@
 package curate
 
-import (
-	"cmp"
-	"slices"
-)
-
 // ManyComparison compares the sessions of any number of curators on one draft, as
 // Comparison does for two. A tag counts if at least two have decided it.
 type ManyComparison struct {
-	// Categories are those of Compare.
-	Categories []Category `json:"categories"`
-	// Agreement is that of all curators.
-	Agreement ManyAgreement `json:"agreement"`
-	// Decided is the number of tags that each curator has decided.
-	Decided []int `json:"decided"`
+	Categories []Category    `json:"categories"` // those of Compare
+	Agreement  ManyAgreement `json:"agreement"`  // that of all curators
+	Decided    []int         `json:"decided"`    // number of tags that each curator has decided
 	// Pairs has the agreement of each pair of curators.
 	Pairs []PairAgreement `json:"pairs"`
 
-	// ByCategory is the agreement on each category.
-	ByCategory []ManyCategory `json:"by_category"`
+	ByCategory []ManyCategory `json:"by_category"` // agreement on each category
 
 	// Differences are the tags that they decided differently, most landmarks first.
-	Differences []Difference `json:"disagreements"`
-	// Parents are the groups that they put under different parents.
-	Parents []ParentDifference `json:"parent_differences"`
+	Differences []Difference       `json:"disagreements"`
+	Parents     []ParentDifference `json:"parent_differences"` // groups that they put under different parents
 }
 
 // ManyCategory is the agreement of curators on one category, over the tags that at least two have
 // decided.
 type ManyCategory struct {
-	// Category is its position in the list of categories.
-	Category int `json:"category"`
-	// Tags is the number of tags that each curator put there.
-	Tags []int `json:"tags"`
-	// All is the number of tags that all who decided them put there.
-	All int `json:"all"`
+	Category int   `json:"category"` // its position in the list of categories
+	Tags     []int `json:"tags"`     // number of tags that each curator put there
+	All      int   `json:"all"`      // number of tags that all who decided them put there
 	// Specific is the share of agreeing pairs of ratings: Σ n(n−1) / Σ n(r−1) over tags with r
 	// ratings, of which n are this category. For two curators it is 2·All/(A+B). It is nil if
 	// nobody put a tag there.
@@ -43,22 +30,14 @@ type ManyCategory struct {
 
 // PairAgreement is the agreement of two curators over the tags that both have decided.
 type PairAgreement struct {
-	// A is the position of the first curator.
-	A int `json:"a"`
-	// B is the position of the second curator.
-	B int `json:"b"`
-	// Tags is the number of tags that both have decided.
-	Tags int `json:"tags"`
-	// Raw is the share of them on which they agree.
-	Raw *float64 `json:"raw"`
-	// Kappa is Cohen's kappa.
-	Kappa *float64 `json:"kappa"`
-	// KappaCI is its 95 % interval.
-	KappaCI *[2]float64 `json:"kappa_ci95"`
-	// AC1 is Gwet's AC1.
-	AC1 *float64 `json:"ac1"`
-	// AC1CI is its 95 % interval.
-	AC1CI *[2]float64 `json:"ac1_ci95_normal"`
+	A       int         `json:"a"`               // position of the first curator
+	B       int         `json:"b"`               // position of the second curator
+	Tags    int         `json:"tags"`            // number of tags that both have decided
+	Raw     *float64    `json:"raw"`             // share of them on which they agree
+	Kappa   *float64    `json:"kappa"`           // Cohen's kappa
+	KappaCI *[2]float64 `json:"kappa_ci95"`      // its 95 % interval
+	AC1     *float64    `json:"ac1"`             // Gwet's AC1
+	AC1CI   *[2]float64 `json:"ac1_ci95_normal"` // its 95 % interval
 }
 
 // CompareMany compares two or more sessions on one draft.
@@ -68,30 +47,15 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 	}
 	c := &ManyComparison{Categories: categories(sessions...), Decided: make([]int, len(sessions)),
 		Differences: []Difference{}, Parents: parentDifferences(sessions...)}
-	index := positions(c.Categories)
-	tags := len(sessions[0].state.levels[0])
-	ratings := make([][]int, len(sessions))
-	for k := range ratings {
-		ratings[k] = make([]int, tags)
-	}
-	for i := range tags {
-		d := Difference{Tag: i, Choices: make([]string, len(sessions))}
-		for k, s := range sessions {
-			ratings[k][i] = -1
-			t := s.Tag(i)
-			d.Name, d.QID, d.Landmarks = t.Name, t.QID, t.Landmarks
-			if !t.Decided {
-				continue
+	ratings, differences := rate(sessions, c.Categories)
+	c.Differences = append(c.Differences, differences...)
+	for k, of := range ratings {
+		for _, rating := range of {
+			if rating >= 0 {
+				c.Decided[k]++
 			}
-			c.Decided[k]++
-			ratings[k][i] = index[t.choice()]
-			d.Choices[k] = t.choice().String()
-		}
-		if len(distinct(d.Choices)) > 1 {
-			c.Differences = append(c.Differences, d)
 		}
 	}
-	slices.SortStableFunc(c.Differences, func(x, y Difference) int { return cmp.Compare(y.Landmarks, x.Landmarks) })
 	counts := Counts(ratings, len(c.Categories))
 	c.Agreement, c.ByCategory = AgreeMany(counts), byCategory(ratings, counts, len(c.Categories))
 	for a := range sessions {
@@ -103,16 +67,7 @@ func CompareMany(sessions []*Session) (*ManyComparison, error) {
 }
 
 func pairAgreement(ratings [][]int, a, b, categories int) PairAgreement {
-	table := make([][]int, categories)
-	for i := range table {
-		table[i] = make([]int, categories)
-	}
-	for i, x := range ratings[a] {
-		if y := ratings[b][i]; x >= 0 && y >= 0 {
-			table[x][y]++
-		}
-	}
-	g := Agree(table, nil)
+	g := Agree(crossTable(ratings[a], ratings[b], categories), nil)
 	return PairAgreement{A: a, B: b, Tags: g.N, Raw: g.Raw, Kappa: g.Kappa, KappaCI: g.KappaCI, AC1: g.AC1, AC1CI: g.AC1CI}
 }
 

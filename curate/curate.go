@@ -14,6 +14,7 @@
 package curate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,16 +53,16 @@ const (
 	// SetParent puts the groups From under To, a class of the next coarser level; an
 	// empty To removes the parent. A group that does not exist is declared.
 	SetParent Op = "set_parent"
-	// Also says that the classes From belong to the class To as well: a further parent, besides that of the
-	// tree. It decides no tag. An empty To takes all further parents of From away.
-	Also Op = "also"
+	// ExtraParent says that the classes From belong to the class To as well: an extra parent, besides that of the
+	// tree. It decides no tag. An empty To takes all extra parents of From away.
+	ExtraParent Op = "also"
 	// Drop leaves the tags From out of the hierarchy and decides them; Note says why.
 	Drop Op = "drop"
 	// Propose puts the tags of Parts into their groups without deciding them. A decided
-	// tag cannot be proposed.
+	// tag cannot be proposed. A part without a group proposes to drop its tags.
 	Propose Op = "propose"
 	// Confirm decides the tags of Parts in their groups, proposed or not: one Accept for
-	// several groups. A Note says that a curator has looked at them.
+	// several groups, and a Drop for a part without one. A Note says that a curator has looked at them.
 	Confirm Op = "confirm"
 	// Withdraw takes the proposed tags From back to where they were before the proposal.
 	// Tags that are not proposed stay. A Note says that a curator has looked at them and
@@ -84,16 +85,14 @@ const (
 )
 
 // Ops lists every operation.
-var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, Also, Drop, Propose, Confirm, Withdraw, Flag, Note,
+var Ops = []Op{Accept, Move, Rename, Merge, Split, SetParent, ExtraParent, Drop, Propose, Confirm, Withdraw, Flag, Note,
 	Revert, Snapshot, Restore}
 
 // Ref refers to a tag by its text, byte for byte, and its Wikidata item if that is
 // known, or to a group by its name.
 type Ref struct {
-	// Name is the text of a tag or the name of a group.
-	Name string `json:"name"`
-	// QID is the Wikidata item of a tag, such as "Q16970"; "" for none.
-	QID string `json:"qid,omitempty"`
+	Name string `json:"name"`          // text of a tag or the name of a group
+	QID  string `json:"qid,omitempty"` // Wikidata item of a tag, such as "Q16970"; "" for none
 }
 
 // String returns the quoted name, with the item in parentheses if there is one.
@@ -107,10 +106,8 @@ func (r Ref) String() string {
 // Part is one group that a Split results in, that a Propose or a Confirm puts tags into, or that a Merge puts
 // groups into.
 type Part struct {
-	// To is the name of the group.
-	To string `json:"to"`
-	// Members are all its members after a Split, or the tags or groups that go there.
-	Members []Ref `json:"members"`
+	To      string `json:"to"`      // name of the group; "" for dropping
+	Members []Ref  `json:"members"` // all its members after a Split, or the tags or groups that go there
 	// Scores say of each member of a Propose how surely it belongs there; larger is surer. They
 	// may be missing.
 	Scores []float64 `json:"scores,omitempty"`
@@ -120,31 +117,25 @@ type Part struct {
 
 // Edit is one decision of a curator and one line of the log.
 type Edit struct {
-	// Seq is its number in the log, from 1.
-	Seq int `json:"seq"`
-	// Base is the version that its author saw: a number of edits.
-	Base int `json:"base"`
-	// At is the time of the edit.
-	At time.Time `json:"at"`
-	// By is the name of the curator.
-	By string `json:"by"`
-	// Op is the operation.
-	Op Op `json:"op"`
-	// Level is the level of From.
-	Level int `json:"level,omitempty"`
-	// From are the tags or groups that the edit is about.
-	From []Ref `json:"from,omitempty"`
-	// To is the name of the group that they go to.
-	To string `json:"to,omitempty"`
-	// Parts are the parts of a Split, Propose, Confirm, or a Merge of several groups.
-	Parts []Part `json:"parts,omitempty"`
+	Seq   int       `json:"seq"`             // its number in the log, from 1
+	Base  int       `json:"base"`            // version that its author saw: a number of edits
+	At    time.Time `json:"at"`              // time of the edit
+	By    string    `json:"by"`              // name of the curator
+	Op    Op        `json:"op"`              // operation
+	Level int       `json:"level,omitempty"` // level of From
+	From  []Ref     `json:"from,omitempty"`  // tags or groups that the edit is about
+	To    string    `json:"to,omitempty"`    // name of the group that they go to
+	Parts []Part    `json:"parts,omitempty"` // parts of a Split, Propose, Confirm, or a Merge of several groups
 	// Of is the number of the edit that a Revert undoes, or of the Snapshot that a Restore brings back.
-	Of int `json:"of,omitempty"`
-	// Note is a note or a reason.
-	Note string `json:"note,omitempty"`
+	Of   int    `json:"of,omitempty"`
+	Note string `json:"note,omitempty"` // a note or a reason
 	// Resolved is set for a Flag that ends one. A reader that does not know the field keeps it, and
 	// shows the flag as open.
 	Resolved bool `json:"resolved,omitempty"`
+
+	// Rule is a regular expression of a Move or a Drop: on another draft, the edit decides the open tags that it finds,
+	// too.
+	Rule string `json:"rule,omitempty"`
 
 	// Extra holds the fields of a newer minor version, which are kept on rewriting.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -156,7 +147,7 @@ func (e *Edit) Check(levels int) error {
 	if !slices.Contains(Ops, e.Op) {
 		return fmt.Errorf("unknown operation %.80q", e.Op)
 	}
-	if err := e.checkNames(); err != nil {
+	if err := cmp.Or(e.checkNames(), e.checkRule()); err != nil {
 		return err
 	}
 	if e.ofLog() {
@@ -216,7 +207,7 @@ func (e *Edit) checkShape(levels int) error {
 		low = 1
 	case SetParent:
 		low, high = 1, levels-2
-	case Also:
+	case ExtraParent:
 		high = levels - 2
 	}
 	switch {
@@ -224,7 +215,7 @@ func (e *Edit) checkShape(levels int) error {
 		return fmt.Errorf("%s at level %d; in a hierarchy of %d levels want level %d to %d", e.Op, e.Level, levels, low, high)
 	case needsTo && e.To == "":
 		return fmt.Errorf("%s without the name of a target", e.Op)
-	case e.To != "" && !needsTo && e.Op != SetParent && e.Op != Also:
+	case e.To != "" && !needsTo && e.Op != SetParent && e.Op != ExtraParent:
 		return fmt.Errorf("%s takes no target; got %.80q", e.Op, e.To)
 	case (e.Op == Rename || e.Op == Split) && len(e.From) != 1:
 		return fmt.Errorf("%s takes one group; got %d", e.Op, len(e.From))
@@ -239,7 +230,7 @@ func (e *Edit) checkNames() error {
 	}
 	members, parts := map[Ref]bool{}, map[string]bool{}
 	for _, p := range e.Parts {
-		if p.To == "" || parts[p.To] || len(p.Members) == 0 {
+		if p.To == "" && e.Op != Propose && e.Op != Confirm || parts[p.To] || len(p.Members) == 0 {
 			return fmt.Errorf("part %.80q: every part needs a unique name and members", p.To)
 		}
 		parts[p.To] = true

@@ -20,43 +20,35 @@ import (
 
 	"hgld/internal/filehash"
 	"hgld/internal/regular"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
 // Curation is a draft together with the logs of edits that are replayed on it.
 type Curation struct {
-	// Name is the draft's file name, without its folder.
-	Name string
-	// SHA256 is the hexadecimal SHA-256 of the draft's file.
-	SHA256 string
-	// Draft is the draft itself.
-	Draft *labels.Draft
-	// Logs are the logs in the order of their replay.
-	Logs []*LogFile
-	// Comparison is that of the curators, after the replay of an adjudication; nil otherwise.
-	Comparison *ManyComparison
+	Name       string          // draft's file name, without its folder
+	SHA256     string          // hexadecimal SHA-256 of the draft's file
+	Draft      *labels.Draft   // draft itself
+	Logs       []*LogFile      // logs in the order of their replay
+	Comparison *ManyComparison // that of the curators, after the replay of an adjudication; nil otherwise
 
 	path string // of the draft
 }
 
 // LogFile is a log of edits by its file. Its JSON form is the file's name and Report.
 type LogFile struct {
-	// Name is the file name, without its folder.
-	Name string `json:"log"`
+	Name string `json:"log"` // file name, without its folder
 	// Report counts the results of the edits in the last replay.
 	Report Report `json:"report"`
 
-	// Path is the path of the file.
-	Path string `json:"-"`
-	// SHA256 is the hexadecimal SHA-256 of the file.
-	SHA256 string `json:"-"`
-	// Contents is what the file holds.
-	Contents *Contents `json:"-"`
+	Path     string    `json:"-"` // path of the file
+	SHA256   string    `json:"-"` // hexadecimal SHA-256 of the file
+	Contents *Contents `json:"-"` // what the file holds
 }
 
 // Curator returns the name of the log's author, or that of the file if the log does not
 // name one.
-func (l *LogFile) Curator() string { return cmp.Or(l.Contents.Header.By, l.Name) }
+func (l *LogFile) Curator() string { return cmp.Or(l.Contents.Curator(), l.Name) }
 
 // MismatchError reports a log that does not fit what it is replayed on: one of its edits is
 // impossible on the draft that it names, or it adjudicates between other logs.
@@ -70,21 +62,14 @@ func (e *MismatchError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *MismatchError) Unwrap() error { return e.Err }
 
-// AdjudicationError reports an adjudicator's log in a place where a curator's log is needed,
-// or without the logs that it decides between.
-type AdjudicationError struct {
-	Path string // of the adjudicator's log
-	Logs int    // the number of logs that it decides between
-	Next string // what to do
-}
-
-// Error names the log and says what to do.
-func (e *AdjudicationError) Error() string {
+// Misplaced is the error for an adjudicator's log, with the number of logs that it decides between, in a place where a
+// curator's log is needed, or without those logs. next says what to do.
+func Misplaced(path string, logs int, next string) error {
 	n := "two"
-	if e.Logs > 2 {
-		n = strconv.Itoa(e.Logs)
+	if logs > 2 {
+		n = strconv.Itoa(logs)
 	}
-	return fmt.Sprintf("%s decides between %s curators' logs; %s", e.Path, n, e.Next)
+	return usage.Errorf("%s decides between %s curators' logs; %s", path, n, next)
 }
 
 // ErrUndecided is returned by Curation.Hierarchy if no tag is decided.
@@ -182,7 +167,7 @@ func (c *Curation) levels() []string {
 // an adjudicator's log decides between are the first, and it follows them: they are replayed
 // side by side, and the adjudicator's on top of what they agree on.
 //
-// The error is an *AdjudicationError if an adjudicator's log stands elsewhere, a
+// The error is a usage error if an adjudicator's log stands elsewhere, a
 // *MismatchError if a log does not fit, and wraps ErrConflict if a replay on another
 // draft stopped at an edit.
 func (c *Curation) Replay(policy OnConflict) (*Session, error) {
@@ -222,15 +207,18 @@ func (l *LogFile) Adjudicates() bool { return len(l.Contents.Header.Adjudicates)
 
 // misplaced returns the error of an adjudicator's log that stands where it does not belong.
 func (l *LogFile) misplaced(next string) error {
-	return &AdjudicationError{Path: l.Path, Logs: len(l.Contents.Header.Adjudicates), Next: next}
+	return Misplaced(l.Path, len(l.Contents.Header.Adjudicates), next)
 }
 
 // Curators returns the name of the author of each log, or the name of the file if the log does
-// not name one or an earlier log has the same.
+// not name one or another log has the same.
 func Curators(logs []*LogFile) []string {
-	names := make([]string, len(logs))
+	names, times := make([]string, len(logs)), map[string]int{}
+	for _, l := range logs {
+		times[l.Curator()]++
+	}
 	for k, l := range logs {
-		if names[k] = l.Curator(); slices.Contains(names[:k], names[k]) {
+		if names[k] = l.Curator(); times[names[k]] > 1 {
 			names[k] = l.Name
 		}
 	}
@@ -325,20 +313,6 @@ func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.H
 	}
 	h.Origin, err = json.Marshal(map[string]any{"tool": tool, "draft": c.Name, "draft_sha256": c.SHA256, "logs": logs})
 	return h, err
-}
-
-// ReplayOn replays a single log on another draft, skips what is impossible there, and returns
-// the report.
-func (l *LogFile) ReplayOn(d *labels.Draft) (Report, error) {
-	session, err := NewSession(d, l.Contents.Header.Levels)
-	if err != nil {
-		return Report{}, err
-	}
-	report, err := session.Replay(l.Contents.Edits, Skip)
-	if err != nil {
-		return Report{}, fmt.Errorf("%s: %w", l.Path, err)
-	}
-	return report, nil
 }
 
 // StartLog makes a new log at path for the edits of a curator, by, on a draft. levels

@@ -9,21 +9,18 @@ import (
 
 // Detail is what differs of a tag or a class between two versions of a log, besides the group of a tag.
 type Detail struct {
-	// Level is that of the tag or class.
-	Level int `json:"level"`
+	Level int `json:"level"` // that of the tag or class
 	// Ref is its name, and the item of a tag. That of a renamed class is the later one.
 	Ref
-	// What is "name"; the name of the next coarser level, for its parent; "also", for its further parents; "note",
+	// What is "name"; the name of the next coarser level, for its parent; "extra parents"; "note",
 	// "flag", or "reason" of a drop; or "class" if only one of the versions has it.
 	What string `json:"what"`
-	// Was is the earlier value, "" for none.
-	Was string `json:"was"`
-	// Is is the later one.
-	Is string `json:"is"`
+	Was  string `json:"was"` // earlier value, "" for none
+	Is   string `json:"is"`  // later one
 }
 
 // DetailsBetween lists what differs between the state after edit from and that after edit to, besides what
-// ChangesBetween lists: names, parents, further parents, notes, flags and reasons. The coarsest level comes first. A
+// ChangesBetween lists: names, parents, extra parents, notes, flags and reasons. The coarsest level comes first. A
 // class counts as renamed if another name has the same tags below it, at least one.
 func (s *Session) DetailsBetween(from, to int) ([]Detail, error) {
 	past, now, err := s.statesAt(from, to)
@@ -114,7 +111,7 @@ func (s *Session) details(level int, past, now *state, was, is int32) (list []De
 	if level > 0 && level+1 < len(s.names) {
 		add(s.names[level+1], past.parentName(level, before), now.parentName(level, after))
 	}
-	add("also", strings.Join(before.furtherParents(), ", "), strings.Join(after.furtherParents(), ", "))
+	add("extra parents", strings.Join(before.extraParents(), ", "), strings.Join(after.extraParents(), ", "))
 	add("note", before.note, after.note)
 	add("flag", before.flagText(), after.flagText())
 	if before.dropped && after.dropped {

@@ -17,7 +17,7 @@ func TestDetailsNameWhatElseDiffers(t *testing.T) {
 		Edit{Op: Rename, Level: 1, From: refs("church"), To: "sacred"},
 		Edit{Op: Note, Level: 1, From: refs("bridge"), Note: "and tunnels"},
 		Edit{Op: Note, From: refs("aqueduct@Q4"), Note: "carries water"},
-		Edit{Op: Also, From: refs("aqueduct@Q4"), To: "river"},
+		Edit{Op: ExtraParent, From: refs("aqueduct@Q4"), To: "river"},
 		Edit{Op: Flag, From: refs("volcano")},
 		Edit{Op: Drop, From: refs("hill"), Note: "no landmark"},
 	)
@@ -28,7 +28,7 @@ func TestDetailsNameWhatElseDiffers(t *testing.T) {
 		of(1, "bridge", "note", "", "and tunnels"), of(1, "peak", "kind", "natural", "human-made"),
 		of(1, "river", "class", "", "river"), of(1, "sacred", "name", "church", "sacred"),
 		of(0, "hill", "reason", "too small", "no landmark"), of(0, "volcano", "flag", "", "no reason"),
-		of(0, "aqueduct@Q4", "also", "", "river"), of(0, "aqueduct@Q4", "note", "", "carries water")}
+		of(0, "aqueduct@Q4", "extra parents", "", "river"), of(0, "aqueduct@Q4", "note", "", "carries water")}
 	got, err := s.DetailsBetween(3, s.Version())
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("since lunch: %v\n%s\nwant\n%s", err, s.DetailsText(got), s.DetailsText(want))

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"hgld/internal/filehash"
-	"hgld/labels"
 )
 
 // LogsOn returns the logs that were made for a draft and have edits, from the given paths
@@ -75,26 +74,6 @@ func LogsOfOther(draft string, paths []string) ([]*LogFile, error) {
 		}
 	}
 	return logs, nil
-}
-
-// ReplayLogsOn replays each log by itself on the draft at path and skips edits that are
-// impossible there. The report of an adjudicator's log is empty, because such a log can only
-// be replayed together with the logs it decides between.
-func ReplayLogsOn(path string, logs []*LogFile) ([]Report, error) {
-	draft, err := labels.OpenDraft(path)
-	if err != nil {
-		return nil, err
-	}
-	reports := make([]Report, len(logs))
-	for i, l := range logs {
-		if l.Adjudicates() {
-			continue
-		}
-		if reports[i], err = l.ReplayOn(draft); err != nil {
-			return nil, err
-		}
-	}
-	return reports, nil
 }
 
 // ProposedIn returns the number of proposed, undecided tags after a replay of the given logs

@@ -23,7 +23,8 @@ func (e *Edit) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-var editFields = []string{"seq", "base", "at", "by", "op", "level", "from", "to", "parts", "of", "note", "resolved"}
+var editFields = []string{"seq", "base", "at", "by", "op", "level", "from", "to", "parts", "of", "note", "resolved",
+	"rule"}
 
 // encode returns v as a JSON object, followed by the fields of extra in sorted order.
 // It does not escape HTML characters.

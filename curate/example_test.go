@@ -36,7 +36,7 @@ func ExampleSession() {
 		fmt.Println("version", s.Version())
 	}
 	apply(curate.Edit{Op: curate.Move, From: []curate.Ref{{Name: "footbridge"}}, To: "bridge"})
-	undo, _ := s.Undo()
+	undo, _ := s.Undo("anna")
 	apply(curate.Edit{Op: curate.Revert, Of: undo})
 	// Output:
 	// church ["chapel"]; bridge ["footbridge"]; version 1

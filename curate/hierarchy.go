@@ -12,12 +12,9 @@ import (
 
 // OrphansError says that some groups of a level have a parent and others have none.
 type OrphansError struct {
-	// Level is the name of the level, Parent that of the next coarser one.
-	Level, Parent string
-	// Groups are the groups without a parent.
-	Groups []string
-	// Coarsest is set if Parent is the coarsest level, which has default classes.
-	Coarsest bool
+	Level, Parent string   // name of the level, Parent that of the next coarser one
+	Groups        []string // groups without a parent
+	Coarsest      bool     // set if Parent is the coarsest level, which has default classes
 }
 
 // Error gives the number of groups without a parent and the first five of them, and
@@ -36,22 +33,6 @@ func (e *OrphansError) Error() string {
 		len(e.Groups), e.Level, e.Parent, shown, more, defaults)
 }
 
-// TwinsError says that two tags with the same text and different Wikidata items are in
-// different groups, which a hierarchy cannot express.
-type TwinsError struct {
-	// Tag is the text of the tags.
-	Tag string
-	// Groups are the names of their groups.
-	Groups [2]string
-}
-
-// Error names the tag and both its groups, and says what to do.
-func (e *TwinsError) Error() string {
-	return fmt.Sprintf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels identify a "+
-		"tag by its text; put both in one group",
-		e.Tag, e.Groups[0], e.Groups[1])
-}
-
 // Hierarchy returns the classes of the session. Level 0 holds every tag of the draft in
 // its order; the other levels hold the groups that have members, by name. Names are
 // kept byte for byte.
@@ -62,8 +43,7 @@ func (e *TwinsError) Error() string {
 // level below has a parent; if only some have one, the error is an *OrphansError.
 //
 // A hierarchy identifies a tag by its text. Tags with one text and several items become
-// one class without an item; if they are in different groups, the error is a
-// *TwinsError.
+// one class without an item; it is an error if they are in different groups.
 func (s *Session) Hierarchy(undecided bool) (*labels.Hierarchy, error) {
 	h := &labels.Hierarchy{Version: labels.HierarchyVersion, Levels: []labels.Level{{Name: s.names[0]}}}
 	var err error
@@ -105,7 +85,7 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 		if n.dropped {
 			class.Dropped = cmp.Or(n.reason, "dropped")
 		}
-		if n.proposed {
+		if n.proposed && n.parent >= 0 {
 			class.Proposed = s.state.at(1, n.parent).Name
 		}
 		at, twin := index[n.Name]
@@ -120,7 +100,8 @@ func (s *Session) tagClasses(undecided bool) ([]labels.Class, error) {
 		case first.Parent < 0 && first.Dropped == "":
 			first.Parent, first.Dropped = class.Parent, class.Dropped
 		default:
-			return nil, &TwinsError{Tag: n.Name, Groups: [2]string{s.classGroup(*first), s.classGroup(class)}}
+			return nil, fmt.Errorf("tag %.80q stands for two Wikidata items, one in %.80q and one in %.80q, but labels "+
+				"identify a tag by its text; put both in one group", n.Name, s.classGroup(*first), s.classGroup(class))
 		}
 		first.QID, first.Note, first.Proposed = "", cmp.Or(first.Note, class.Note), cmp.Or(first.Proposed, class.Proposed)
 	}
@@ -178,10 +159,8 @@ func (s *Session) orphans(l int, level labels.Level) error {
 
 // Problem is something that a curator should look at. It does not stop anything.
 type Problem struct {
-	// Level is the level of the tag or group.
-	Level int `json:"level"`
-	// Name is its name.
-	Name string `json:"name"`
+	Level int    `json:"level"` // level of the tag or group
+	Name  string `json:"name"`  // its name
 	// What says what is suspicious about it.
 	What string `json:"what"`
 }
@@ -219,8 +198,8 @@ func (s *Session) Problems() []Problem {
 			if n.flagged {
 				report("flagged: %s", n.flag)
 			}
-			for _, name := range s.state.lostFurther(l, n) {
-				report("also in %.80q, which has been divided: name its further parent again", name)
+			for _, name := range s.state.lostExtra(l, n) {
+				report("also in %.80q, which has been divided: name its extra parent again", name)
 			}
 		}
 	}

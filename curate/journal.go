@@ -136,8 +136,7 @@ func (j *journal) initialState(s *state) *state {
 
 // Place is the position of a tag or a group.
 type Place struct {
-	// Level is the level, 0 for tags, and At the position in it.
-	Level, At int
+	Level, At int // level, 0 for tags, and At the position in it
 }
 
 // priors collects nodes as they were before an edit, each once.

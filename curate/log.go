@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
 	"slices"
 	"time"
 )
@@ -29,21 +28,15 @@ const LogVersion = 1
 
 // Header is the first line of a log.
 type Header struct {
-	// Version is the format version.
-	Version int `json:"hgld_edits"`
-	// By is the name of the curator.
-	By string `json:"by,omitempty"`
-	// Draft is the file name of the draft, for people; DraftSHA256 identifies it.
-	Draft string `json:"draft,omitempty"`
-	// DraftSHA256 is the hexadecimal SHA-256 of the draft's file.
-	DraftSHA256 string `json:"draft_sha256"`
-	// Levels are the names of the levels, finest first.
-	Levels []string `json:"levels"`
+	Version     int      `json:"hgld_edits"`      // format version
+	By          string   `json:"by,omitempty"`    // name of the curator
+	Draft       string   `json:"draft,omitempty"` // file name of the draft, for people; DraftSHA256 identifies it
+	DraftSHA256 string   `json:"draft_sha256"`    // hexadecimal SHA-256 of the draft's file
+	Levels      []string `json:"levels"`          // names of the levels, finest first
 	// Adjudicates has the SHA-256 of the logs that an adjudicator's log decides between, at
 	// least two; it is empty for a curator's own log.
-	Adjudicates []string `json:"adjudicates,omitempty"`
-	// Created is the time at which the log was made.
-	Created time.Time `json:"created,omitzero"`
+	Adjudicates []string  `json:"adjudicates,omitempty"`
+	Created     time.Time `json:"created,omitzero"` // time at which the log was made
 
 	// Extra holds the fields of a newer minor version, which are kept on rewriting.
 	Extra map[string]json.RawMessage `json:"-"`
@@ -68,10 +61,8 @@ func (h *Header) UnmarshalJSON(data []byte) error {
 
 // DamageError reports a log that differs from what was written.
 type DamageError struct {
-	// Path is the path of the log.
-	Path string
-	// Line is the line where the damage begins, from 1.
-	Line int
+	Path string // path of the log
+	Line int    // line where the damage begins, from 1
 	// Reason says what is wrong.
 	Reason string
 }
@@ -82,12 +73,9 @@ func (e *DamageError) Error() string { return fmt.Sprintf("%s:%d: %s", e.Path, e
 // Torn is the part of a line that a crash left at the end of a log. The count of the
 // line before shows that its edit was never acknowledged.
 type Torn struct {
-	// Path is the path of the log.
-	Path string
-	// Line is the number of the torn line, from 1.
-	Line int
-	// Rest is what is left of it.
-	Rest []byte
+	Path string // path of the log
+	Line int    // number of the torn line, from 1
+	Rest []byte // what is left of it
 }
 
 // String says where the torn line is and how it begins.
@@ -98,12 +86,9 @@ func (t *Torn) String() string {
 
 // Contents is what a log holds.
 type Contents struct {
-	// Header is the first line.
-	Header Header
-	// Edits are the edits in order.
-	Edits []Edit
-	// Torn is a torn last line; nil if the log ends as it should.
-	Torn *Torn
+	Header Header // first line
+	Edits  []Edit // edits in order
+	Torn   *Torn  // a torn last line; nil if the log ends as it should
 
 	size  int64   // of the valid lines, in bytes
 	crc   uint32  // of the last one
@@ -112,18 +97,31 @@ type Contents struct {
 	last  count   // of the last one
 }
 
+// ImportAuthor is the author of an import that nobody in particular has made.
+const ImportAuthor = "import"
+
+// Curator returns the name of the curator whose log this is, "" for nobody: a log that only imports have begun
+// belongs to whoever continues it.
+func (c *Contents) Curator() string {
+	if c.Header.By != "" && c.Header.By != ImportAuthor {
+		return c.Header.By
+	}
+	for _, e := range c.Edits {
+		if e.By != ImportAuthor {
+			return e.By
+		}
+	}
+	return ""
+}
+
 // ReadLog reads a log without changing it. The error is a *DamageError if the log is
 // not as it was written.
 func ReadLog(path string) (*Contents, error) {
-	data, err := regular.ReadFile(path)
+	l, err := ReadLogFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseLog(path, data)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return l.Contents, nil
 }
 
 // parseLog reads the lines of a log. With a *DamageError it also returns the lines

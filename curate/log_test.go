@@ -1,44 +1,34 @@
 package curate
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/filelock"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 )
 
 // newLog makes a log with n edits and returns its path and bytes.
 func newLog(t testing.TB, n int) (string, []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	if err := CreateLog(path, Header{By: "anna", Draft: "draft.json", DraftSHA256: "ab12"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, CreateLog(path, Header{By: "anna", Draft: "draft.json", DraftSHA256: "ab12"}))
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	for i := range n {
-		if err := l.Append(testEdit(i + 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Append(testEdit(i+1)))
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return path, data
 }
 
@@ -77,19 +67,13 @@ func TestLogKeepsEditsByteForByte(t *testing.T) {
 func TestLogKeepsUnknownFields(t *testing.T) {
 	extra := map[string]json.RawMessage{"zeal": json.RawMessage(`{"a":[1,2.50]}`), "colour": json.RawMessage(`"blue"`)}
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	if err := CreateLog(path, Header{DraftSHA256: "ab", Extra: extra}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, CreateLog(path, Header{DraftSHA256: "ab", Extra: extra}))
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	e := testEdit(1)
 	e.Extra = extra
-	if err := l.Append(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Append(e))
 	c, err := ReadLog(path)
 	if err != nil || !reflect.DeepEqual(c.Header.Extra, extra) || !reflect.DeepEqual(c.Edits[0].Extra, extra) {
 		t.Errorf("read %s and %s (%v), want %s", c.Header.Extra, c.Edits[0].Extra, err, extra)
@@ -159,9 +143,7 @@ func TestLogOfANewerFormatIsRejected(t *testing.T) {
 func TestLockFileNamesThePID(t *testing.T) {
 	path, _ := newLog(t, 1)
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var locked *filelock.LockedError
 	if _, _, err := OpenLog(path); !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Path != path {
 		t.Errorf("second opening: %v, want locked by %d", err, os.Getpid())
@@ -169,9 +151,7 @@ func TestLockFileNamesThePID(t *testing.T) {
 	if _, err := ReadLog(path); err != nil {
 		t.Errorf("reading a log that is open: %v", err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	l, _, err = OpenLog(path)
 	if err != nil {
 		t.Fatalf("opening it after it was closed: %v", err)
@@ -208,9 +188,7 @@ func (f *fullDisk) Truncate(size int64) error {
 func TestFullDiskLeavesTheLogUnchanged(t *testing.T) {
 	path, before := newLog(t, 2)
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	full := &fullDisk{File: l.file.(*os.File), room: 40}
 	l.file = full
@@ -237,91 +215,11 @@ func TestFullDiskLeavesTheLogUnchanged(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary act as the process that is killed.
-func TestMain(m *testing.M) {
-	if path := os.Getenv("CURATE_TEST_APPEND"); path != "" {
-		appendForever(path)
-	}
-	os.Exit(m.Run())
-}
-
-// appendForever appends edits and prints the number of each that is acknowledged.
-func appendForever(path string) {
-	l, c, err := OpenLog(path)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for seq := len(c.Edits) + 1; ; seq++ {
-		if err := l.Append(anyEdit(seq)); err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(seq)
-	}
-}
-
-// anyEdit returns a move, or one of the edits about proposals.
-func anyEdit(seq int) Edit {
-	e := testEdit(seq)
-	switch op := []Op{Move, Propose, Confirm, Withdraw}[seq%4]; op {
-	case Propose, Confirm:
-		e.Op, e.Parts, e.From, e.To = op, []Part{{To: e.To, Members: e.From}}, nil, ""
-	case Withdraw:
-		e.Op, e.To = op, ""
-	}
-	return e
-}
-
-// TestKilledProcessLosesNoAcknowledgedEdit kills an appending process 12 times, or $HGLD_KILLS
-// times.
-func TestKilledProcessLosesNoAcknowledgedEdit(t *testing.T) {
-	kills := 12
-	if text := os.Getenv("HGLD_KILLS"); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path, _ := newLog(t, 0)
-	last := 0
-	for kill := range kills {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "CURATE_TEST_APPEND="+path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		scanner := bufio.NewScanner(out)
-		for n := 0; scanner.Scan(); n++ {
-			seq, err := strconv.Atoi(scanner.Text())
-			if err != nil {
-				t.Fatalf("kill %d: %s", kill, scanner.Text())
-			}
-			last = seq
-			if n == 3+kill%12 {
-				cmd.Process.Kill()
-			}
-		}
-		cmd.Wait() // killed: that is the point
-		c, err := ReadLog(path)
-		if err != nil || len(c.Edits) < last {
-			t.Fatalf("kill %d: %d edits of %d acknowledged ones: %v", kill, len(c.Edits), last, err)
-		}
-	}
-}
-
 // The contents of a line are checked even if its checksum is right.
 func FuzzParseLog(f *testing.F) {
 	_, data := newLog(f, 2)
 	header, rest, _ := bytes.Cut(data, []byte("\n"))
-	first, err := unseal(header, 0, 0)
-	if err != nil {
-		f.Fatal(err)
-	}
+	first := must.Get(unseal(header, 0, 0))(f)
 	f.Add(rest, false)
 	f.Add([]byte(`{"seq":1,"op":"split","level":1,"from":[{"name":"a"}],"parts":[{"to":"b","members":[{"name":"c"}]}]}`),
 		true)
@@ -347,27 +245,18 @@ func FuzzParseLog(f *testing.F) {
 // append to it, because its edits would be lost.
 func TestCreateLogFailsOnALockedLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	lock, err := filelock.Acquire(path + ".lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(filelock.Acquire(path + ".lock"))(t)
 	var locked *filelock.LockedError
 	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); !errors.As(err, &locked) || locked.Path != path {
 		t.Errorf("error %v, want a LockedError of %s", err, path)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lock.Close())
+	must.Do(t, CreateLog(path, Header{DraftSHA256: "ab12"}))
 	if err := CreateLog(path, Header{DraftSHA256: "ab12"}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second one: %v", err)
 	}
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}

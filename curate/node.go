@@ -6,32 +6,19 @@ import "slices"
 // in the draft. Groups keep theirs until an edit is reverted.
 type Node struct {
 	Ref
-	// Parent is the place of its parent in the next level, -1 for none.
-	Parent int
-	// Decided is set for a tag that a curator placed or dropped.
-	Decided bool
-	// Proposed is set for an undecided tag that a proposal placed.
-	Proposed bool
-	// Dropped is set for a tag that is left out of the hierarchy.
-	Dropped bool
-	// Declared is set for a group that an edit named.
-	Declared bool
-	// Gone is set for a group that no longer exists; its place stays.
-	Gone bool
-	// Flagged is set if it is marked for another look.
-	Flagged bool
-	// Reason is that of the drop.
-	Reason string
-	// Flag is the reason of the flag.
-	Flag string
-	// FlagBy is the author of the flag.
-	FlagBy string
-	// Note is the curator's last note.
-	Note string
-	// Further are the names of its further parents, besides Parent.
-	Further []string
-	// Placed is the number of the edit of the session's own log that last decided or proposed a tag, 0 for none.
-	Placed int
+	Parent       int      // place of its parent in the next level, -1 for none
+	Decided      bool     // set for a tag that a curator placed or dropped
+	Proposed     bool     // set for an undecided tag that a proposal placed
+	Dropped      bool     // set for a tag that is left out of the hierarchy
+	Declared     bool     // set for a group that an edit named
+	Gone         bool     // set for a group that no longer exists; its place stays
+	Flagged      bool     // set if it is marked for another look
+	Reason       string   // that of the drop
+	Flag         string   // reason of the flag
+	FlagBy       string   // author of the flag
+	Note         string   // curator's last note
+	ExtraParents []string // names of its extra parents, besides Parent
+	Placed       int      // number of the edit of the session's own log that last decided or proposed a tag, 0 for none
 }
 
 // Size returns the number of places of a level, including those of groups that are
@@ -43,7 +30,7 @@ func (s *Session) Node(level, at int) Node {
 	n := s.state.at(level, int32(at))
 	return Node{Ref: n.Ref, Parent: int(n.parent), Decided: n.decided, Proposed: n.proposed, Dropped: n.dropped,
 		Declared: n.declared, Gone: n.gone, Flagged: n.flagged, Reason: n.reason, Flag: n.flag, FlagBy: n.flagBy,
-		Note: n.note, Further: n.furtherParents(), Placed: int(n.placed)}
+		Note: n.note, ExtraParents: s.state.besideParent(level, n), Placed: int(n.placed)}
 }
 
 // Flags lists the active edits that flag the node at a place, reply to that, or resolve it, in order.
@@ -129,19 +116,33 @@ func (s *Session) Places() []Place {
 // New places count as changed; a level may also have become smaller.
 func (s *Session) Changed() []Place { return slices.Clone(s.changed) }
 
-// Undo returns the numbers of the edits that "undo" and "redo" would revert, 0 for
-// none. undo is the latest active edit but for snapshots. redo is the latest undo since the last edit of
-// another kind: reverting it restores its edit.
-func (s *Session) Undo() (undo, redo int) {
+// Undo returns the numbers of the edits that "undo" and "redo" of a curator would revert, 0 for none. undo is their
+// latest active edit but for snapshots. redo is their latest undo since their last edit of another kind: reverting it
+// restores its edit.
+func (s *Session) Undo(by string) (undo, redo int) {
+	latest := true // whether the edits after this one are undos and snapshots
 	for i := len(s.edits) - 1; i >= 0 && undo == 0; i-- {
+		e := &s.edits[i]
+		switch {
+		case e.By != by || e.Op == Snapshot:
+		case e.Op != Revert:
+			latest = false
+			if s.active[i] {
+				undo = i + 1
+			}
+		case redo == 0 && latest && s.active[i] && s.edits[e.Of-1].Op != Revert:
+			redo = i + 1
+		}
+	}
+	return undo, redo
+}
+
+// Last returns the number of the latest active edit of anybody but for undos and snapshots, 0 for none.
+func (s *Session) Last() int {
+	for i := len(s.edits) - 1; i >= 0; i-- {
 		if s.active[i] && s.edits[i].Op != Revert && s.edits[i].Op != Snapshot {
-			undo = i + 1
+			return i + 1
 		}
 	}
-	for i := len(s.edits) - 1; i >= 0 && (s.edits[i].Op == Revert || s.edits[i].Op == Snapshot); i-- {
-		if s.active[i] && s.edits[i].Op == Revert && s.edits[s.edits[i].Of-1].Op != Revert {
-			return undo, i + 1
-		}
-	}
-	return undo, 0
+	return 0
 }

@@ -26,7 +26,7 @@ func TestUndoAndRedoFollowTheLog(t *testing.T) {
 	s := start(t, churches(t))
 	check := func(what string, undo, redo int) {
 		t.Helper()
-		if u, r := s.Undo(); u != undo || r != redo {
+		if u, r := s.Undo("anna"); u != undo || r != redo {
 			t.Errorf("%s: undo %d and redo %d, want %d and %d", what, u, r, undo, redo)
 		}
 	}
@@ -45,6 +45,21 @@ func TestUndoAndRedoFollowTheLog(t *testing.T) {
 	check("undone again", 1, 7)
 	do(t, s, Edit{Op: Drop, From: refs("bridge")})
 	check("another edit ends what can be redone", 8, 0)
+}
+
+// Undo is a curator's own: of two who edit one log, neither takes back what the other did.
+func TestUndoIsOfTheCuratorsOwnEdits(t *testing.T) {
+	s := start(t, churches(t))
+	do(t, s, Edit{Op: Move, From: refs("hill"), To: "a"}, Edit{Op: Move, From: refs("volcano"), To: "b", By: "ben"})
+	for by, want := range map[string][2]int{"anna": {1, 0}, "ben": {2, 0}, "carla": {0, 0}} {
+		if u, r := s.Undo(by); u != want[0] || r != want[1] || s.Last() != 2 {
+			t.Errorf("%s: undo %d, redo %d, last %d; want %v and 2", by, u, r, s.Last(), want)
+		}
+	}
+	do(t, s, Edit{Op: Revert, Of: 1}, Edit{Op: Drop, From: refs("bridge"), By: "ben"})
+	if u, r := s.Undo("anna"); u != 0 || r != 3 {
+		t.Errorf("after an edit of ben, anna's undo is %d and redo %d, want 0 and 3", u, r)
+	}
 }
 
 // A thread belongs to the group, whatever it is called. One that takes the old name has its own.

@@ -10,19 +10,16 @@ import (
 	"testing"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 )
 
 // No acknowledged edit is lost if somebody removes the lock file of an open log, or the log.
 func TestLogStaysLockedWithoutItsLockFile(t *testing.T) {
 	path, _ := newLog(t, 1)
 	first, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer first.Close()
-	if err := os.Remove(path + ".lock"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path+".lock"))
 	var locked *filelock.LockedError
 	if second, _, err := OpenLog(path); !errors.As(err, &locked) || locked.Path != path {
 		if err == nil {
@@ -36,19 +33,13 @@ func TestLogStaysLockedWithoutItsLockFile(t *testing.T) {
 	if _, _, err := OpenLog(path); !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("a third opening: %v, want a LockedError with our process id: the lock file is made again", err)
 	}
-	if err := os.Remove(path + ".lock"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path+".lock"))
 	other, err := filelock.Acquire(path + ".lock") // an hgld that knows the lock file alone
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if err := first.Append(testEdit(3)); !errors.As(err, &locked) {
 		t.Errorf("an edit while another process has the lock file: %v", err)
 	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Close())
 	if err := first.Append(testEdit(3)); err != nil {
 		t.Error(err)
 	}
@@ -60,9 +51,7 @@ func TestLogStaysLockedWithoutItsLockFile(t *testing.T) {
 func TestAppendFailsIfTheLogWasReplaced(t *testing.T) {
 	path, data := newLog(t, 1)
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	refused := func(when, why string) {
 		t.Helper()
@@ -70,31 +59,18 @@ func TestAppendFailsIfTheLogWasReplaced(t *testing.T) {
 			t.Errorf("%s: error %v, want one that says %q", when, err, why)
 		}
 	}
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".away"))
 	refused("moved away", "move it back")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	refused("replaced", "replaced by another one")
-	if err := os.Rename(path+".away", path); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path+".away", path))
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	if _, err := f.WriteString("{}\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 	refused("written to", "another program has changed the file")
-	if err := os.Truncate(path, int64(len(data))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, int64(len(data))))
 	if err := l.Append(testEdit(2)); err != nil {
 		t.Error(err)
 	}
@@ -111,16 +87,10 @@ func TestLogIsReadableByItsOwnerOnly(t *testing.T) {
 			t.Errorf("%s has the mode %v (%v)", filepath.Base(name), info.Mode(), err)
 		}
 	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o640))
 	l, _, err := OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(l.Append(testEdit(2)), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, errors.Join(l.Append(testEdit(2)), l.Close()))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the log has the mode %v, and its owner gave it 0640 (%v)", info.Mode(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
 )
 
@@ -50,14 +51,8 @@ func TestPowerCutsLoseNoAcknowledgedEdit(t *testing.T) {
 		}
 		return
 	}
-	path, err := logEdits(t.TempDir(), acknowledge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(logEdits(t.TempDir(), acknowledge))(t)
+	want := must.Get(os.ReadFile(path))(t)
 	dir := t.TempDir()
 	powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir).Check(t,
 		func(dir string, c *powercut.Crash) error {

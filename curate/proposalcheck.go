@@ -7,26 +7,19 @@ import (
 
 // ProposalCheck estimates the quality of a proposal from a sample of its tags.
 type ProposalCheck struct {
-	// Of is the number of the Propose, 0 if there is none.
-	Of int `json:"of"`
-	// Tags are the places of the tags to check, in the order in which they were drawn.
-	Tags []int `json:"tags"`
-	// Right is the number of them that a curator put into the proposed group.
-	Right int `json:"right"`
-	// Wrong is the number of them that a curator moved elsewhere, dropped or refused.
-	Wrong int `json:"wrong"`
-	// Left is the number of tags of the whole proposal that are still only proposed.
-	Left int `json:"left"`
+	Of    int   `json:"of"`    // number of the Propose, 0 if there is none
+	Tags  []int `json:"tags"`  // places of the tags to check, in the order in which they were drawn
+	Right int   `json:"right"` // number of them that a curator put into the proposed group
+	Wrong int   `json:"wrong"` // number of them that a curator moved elsewhere, dropped or refused
+	Left  int   `json:"left"`  // number of tags of the whole proposal that are still only proposed
 	// Strata divide the tags of Left by their scores, the surest first. There is one stratum if
 	// the proposal has no scores, and none before the first tag is checked.
 	Strata []Stratum `json:"strata"`
 	// Expected is the number of tags of Left that are expected to be wrong; nil if no checked tag
 	// says anything about them.
 	Expected *float64 `json:"expected"`
-	// Low is the lower end of its 95 % interval.
-	Low float64 `json:"low"`
-	// High is the upper end.
-	High float64 `json:"high"`
+	Low      float64  `json:"low"`  // lower end of its 95 % interval
+	High     float64  `json:"high"` // upper end
 }
 
 // CheckProposal draws n tags of the Propose with the number seq and counts what the curator
@@ -163,7 +156,7 @@ func (s *Session) verdicts(seq int, drawn map[int32]bool, into map[int32]string)
 		}
 		for _, r := range e.From {
 			if at, ok := s.finder().find(0, r); ok && drawn[at] {
-				right[at] = (e.Op == Accept || e.Op == Move) && s.sameGroup(e.To, into[at])
+				right[at] = e.Op == Drop && into[at] == "" || (e.Op == Accept || e.Op == Move) && s.sameGroup(e.To, into[at])
 			}
 		}
 		for _, part := range e.Parts {

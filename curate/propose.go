@@ -7,7 +7,7 @@ import (
 
 // A proposal is a decision suggested by a model. The tags of a Propose move into the groups
 // that it names, as in a Move, but stay undecided. They enter the hierarchy when a curator
-// accepts, moves or confirms them; Withdraw moves them back.
+// accepts, moves or confirms them; Withdraw moves them back. A proposed tag in no group is proposed to be dropped.
 
 // decide makes a tag decided, and neither proposed nor dropped.
 func (n *node) decide() {
@@ -28,7 +28,10 @@ func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 		case len(open) == 0:
 			continue
 		}
-		group, declared := s.declare(1, part.To)
+		group, declared := int32(-1), false
+		if part.To != "" {
+			group, declared = s.declare(1, part.To)
+		}
 		fx.changed = fx.changed || declared
 		for _, i := range open {
 			left = append(left, s.at(0, i).parent)
@@ -40,7 +43,7 @@ func (s *state) propose(f finder, e *Edit) (fx effect, err error) {
 	return fx, nil
 }
 
-// proposeOne proposes a tag for a group and reports whether that changed anything.
+// proposeOne proposes a tag for a group, or with −1 to be dropped, and reports whether that changed anything.
 func (s *state) proposeOne(i, group int32) bool {
 	n := s.change(0, i)
 	if n.proposed {
@@ -54,11 +57,23 @@ func (s *state) proposeOne(i, group int32) bool {
 // confirm executes Confirm, which is an Accept for each part.
 func (s *state) confirm(f finder, e *Edit) (fx effect) {
 	for _, part := range e.Parts {
-		one := s.decide(f, &Edit{Seq: e.Seq, Op: Accept, From: part.Members, To: part.To})
+		op := Accept
+		if part.To == "" {
+			op = Drop
+		}
+		one := s.decide(f, &Edit{Seq: e.Seq, Op: op, From: part.Members, To: part.To, Note: droppedAsProposed(op)})
 		fx.changed = fx.changed || one.changed
 		fx.missing = append(fx.missing, one.missing...)
 	}
 	return fx
+}
+
+// droppedAsProposed is the reason of a drop that a curator confirmed.
+func droppedAsProposed(op Op) string {
+	if op == Drop {
+		return "as proposed"
+	}
+	return ""
 }
 
 // withdraw executes Withdraw. It restores a group that was removed since the proposal.
@@ -98,10 +113,17 @@ func (s *state) existingGroup(group int32) int32 {
 }
 
 // Proposed returns the proposed tags in the draft's order.
-func (s *Session) Proposed() []Ref {
-	var refs []Ref
-	for _, n := range s.state.levels[0] {
-		if n.proposed {
+func (s *Session) Proposed() []Ref { return s.tagsThat(func(n *node) bool { return n.proposed }) }
+
+// Undecided returns the undecided tags in the draft's order, proposed ones included.
+func (s *Session) Undecided() []Ref { return s.tagsThat(func(n *node) bool { return !n.decided }) }
+
+// Dropped returns the number of dropped tags.
+func (s *Session) Dropped() int { return len(s.tagsThat(func(n *node) bool { return n.dropped })) }
+
+func (s *Session) tagsThat(are func(*node) bool) (refs []Ref) {
+	for i := range s.state.levels[0] {
+		if n := s.state.at(0, int32(i)); are(n) {
 			refs = append(refs, n.Ref)
 		}
 	}

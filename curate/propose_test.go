@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // proposal puts the given tags into groups: "church: hill@Q bridge".
@@ -28,10 +30,7 @@ func TestProposedTagMovesUndecided(t *testing.T) {
 	if n := len(s.Undecided()); n != 8 {
 		t.Errorf("%d undecided, want all 8", n)
 	}
-	h, err := s.Hierarchy(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Hierarchy(false))(t)
 	if c := h.Levels[0].Classes[at]; c.Parent != -1 || c.Proposed != "worship" {
 		t.Errorf("in the hierarchy chapel is %+v", c)
 	}
@@ -99,10 +98,7 @@ func TestUndoOfAProposalKeepsLaterDecisions(t *testing.T) {
 func TestProposalOnAnotherDraftKeepsDecisions(t *testing.T) {
 	log := start(t, churches(t))
 	do(t, log, proposal("worship: church@Q1 chapel@Q2 cathedral"))
-	other, err := NewSession(draftOf(t, "a: church@Q1 chapel@Q2", "b: minster"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(NewSession(draftOf(t, "a: church@Q1 chapel@Q2", "b: minster"), nil))(t)
 	do(t, other, Edit{Op: Move, From: refs("church@Q1"), To: "kirk"})
 	other = other.Fork()
 	report, err := other.Replay(log.Edits(), Skip)

@@ -30,9 +30,15 @@ func (s *Session) Unproposed() []int {
 }
 
 // ProposedParts lists the proposed, undecided tags by group, as parts of a Confirm in the
-// draft's order. If groups are named, it lists only theirs, and returns an error for a group
-// without proposals.
+// draft's order; the part of those proposed to be dropped has no group. If groups are named, it lists only
+// theirs, and returns an error for a group without proposals. "(dropped)" names those to be dropped.
 func (s *Session) ProposedParts(groups []string) ([]Part, error) {
+	groups = slices.Clone(groups)
+	for k, name := range groups {
+		if name == (Category{Dropped: true}).String() {
+			groups[k] = ""
+		}
+	}
 	var tags []int
 	in := map[int]string{}
 	for i := range s.state.levels[0] {
@@ -40,7 +46,7 @@ func (s *Session) ProposedParts(groups []string) ([]Part, error) {
 		if !n.proposed {
 			continue
 		}
-		name := s.state.at(1, n.parent).Name
+		name := s.state.parentName(0, n)
 		if len(groups) == 0 || slices.Contains(groups, name) {
 			tags, in[i] = append(tags, i), name
 		}
@@ -48,7 +54,8 @@ func (s *Session) ProposedParts(groups []string) ([]Part, error) {
 	parts := s.PartsOf(tags, in)
 	for _, name := range groups {
 		if !slices.ContainsFunc(parts, func(p Part) bool { return p.To == name }) {
-			return nil, fmt.Errorf("curate: no tag is proposed for a group %.80q", name)
+			return nil, fmt.Errorf("curate: no tag is proposed for a group %.80q",
+				Category{Name: name, Dropped: name == ""}.String())
 		}
 	}
 	return parts, nil

@@ -15,10 +15,8 @@ import (
 // Replacement says what is lost when a hierarchy takes the place of one that other logs made,
 // such as that of two curators and their adjudicator.
 type Replacement struct {
-	// Path is the path of the hierarchy that is replaced.
-	Path string
-	// Logs are the names of the logs that it was made from.
-	Logs []string
+	Path string   // path of the hierarchy that is replaced
+	Logs []string // names of the logs that it was made from
 	// Changes are the classes that change their parent: the class, its parent there, and the new
 	// one. The tags come first.
 	Changes [][3]string

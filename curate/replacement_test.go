@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -16,30 +17,20 @@ func TestReplacesNamesWhatOtherLogsDecided(t *testing.T) {
 	do(t, s, Edit{Op: SetParent, Level: 1, From: refs("church"), To: "human-made"},
 		Edit{Op: Move, From: refs("church@Q1", "chapel@Q2", "hill"), To: "church"})
 	old, err := s.Hierarchy(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if old.Origin, err = json.Marshal(map[string]any{"logs": []map[string]string{{"name": "anna.jsonl"},
 		{"name": "ben.jsonl"}}}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "hierarchy.json")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := labels.WriteHierarchy(f, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, labels.WriteHierarchy(f, old))
+	must.Do(t, f.Close())
 	do(t, s, Edit{Op: Drop, From: refs("hill"), Note: "too generic"},
 		Edit{Op: SetParent, Level: 1, From: refs("church"), To: "natural"})
 	now, err := s.Hierarchy(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := Replaces(path, []string{"logs/anna.jsonl"}, now)
 	if err != nil || r == nil {
 		t.Fatalf("%+v, %v", r, err)

@@ -34,39 +34,27 @@ const (
 
 // Replayed is an edit that a replay could not apply in full.
 type Replayed struct {
-	// Seq is its number in the log.
-	Seq int `json:"seq"`
-	// Op is its operation.
-	Op Op `json:"op"`
-	// Outcome is what it did.
-	Outcome Outcome `json:"outcome"`
-	// Missing are the references that do not exist.
-	Missing []Ref `json:"missing,omitempty"`
+	Seq     int     `json:"seq"`               // its number in the log
+	Op      Op      `json:"op"`                // its operation
+	Outcome Outcome `json:"outcome"`           // what it did
+	Missing []Ref   `json:"missing,omitempty"` // references that do not exist
 	// Reason says why it is impossible.
 	Reason string `json:"reason,omitempty"`
 }
 
 // Report counts the edits of a replay by outcome.
 type Report struct {
-	// Edits is the number of edits of the log.
-	Edits int `json:"edits"`
-	// Applied is the number of edits that changed something.
-	Applied int `json:"applied"`
-	// AlreadyTrue is the number of edits that had nothing to change.
-	AlreadyTrue int `json:"already_true"`
-	// Partly is the number of edits that did part of what they say.
-	Partly int `json:"partly"`
-	// TargetGone is the number of edits whose tags or groups are all missing.
-	TargetGone int `json:"target_gone"`
-	// Impossible is the number of edits that could not be done.
-	Impossible int `json:"impossible"`
+	Edits       int `json:"edits"`        // number of edits of the log
+	Applied     int `json:"applied"`      // number of edits that changed something
+	AlreadyTrue int `json:"already_true"` // number of edits that had nothing to change
+	Partly      int `json:"partly"`       // number of edits that did part of what they say
+	TargetGone  int `json:"target_gone"`  // number of edits whose tags or groups are all missing
+	Impossible  int `json:"impossible"`   // number of edits that could not be done
 	// Reverted is the number of edits that are not in force, of Reverts, Snapshots and Restores, which a
 	// replay leaves out.
-	Reverted int `json:"reverted"`
-	// Proposed is the number of tags that are proposed and not decided.
-	Proposed int `json:"proposed,omitempty"`
-	// Conflicts are the edits that were not done in full.
-	Conflicts []Replayed `json:"conflicts,omitempty"`
+	Reverted  int        `json:"reverted"`
+	Proposed  int        `json:"proposed,omitempty"`  // number of tags that are proposed and not decided
+	Conflicts []Replayed `json:"conflicts,omitempty"` // edits that were not done in full
 	// Unassigned are the tags that no edit has decided; on a later draft these are its
 	// new labels.
 	Unassigned []Ref `json:"unassigned,omitempty"`
@@ -197,26 +185,4 @@ func checkSequence(edits []Edit, levels int) error {
 		}
 	}
 	return nil
-}
-
-// Undecided returns the undecided tags in the draft's order, proposed ones included.
-func (s *Session) Undecided() []Ref {
-	var refs []Ref
-	for _, n := range s.state.levels[0] {
-		if !n.decided {
-			refs = append(refs, n.Ref)
-		}
-	}
-	return refs
-}
-
-// Dropped returns the number of dropped tags.
-func (s *Session) Dropped() int {
-	dropped := 0
-	for _, n := range s.state.levels[0] {
-		if n.dropped {
-			dropped++
-		}
-	}
-	return dropped
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -180,10 +181,7 @@ func TestReplayOnAnotherDraftReportsOutcomes(t *testing.T) {
 	)
 	other := draftOf(t, "peak: mountain@Q3 hillock", "church: church@Q1 chapelle@Q2", "span: bridge@Q77 viaduct@Q4")
 	next := start(t, other)
-	report, err := next.Replay(s.Edits(), Skip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(next.Replay(s.Edits(), Skip))(t)
 	want := Report{Edits: 8, Applied: 2, AlreadyTrue: 2, Partly: 1, TargetGone: 1, Reverted: 2,
 		Conflicts: []Replayed{
 			{Seq: 2, Op: Move, Outcome: TargetGone, Missing: refs("hill")},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -13,34 +14,17 @@ import (
 // proposals, and the hierarchies that follow from them.
 func TestLogWithoutProposalsGivesTheGoldenHierarchy(t *testing.T) {
 	dir := filepath.Join("testdata", "replayed")
-	c, err := OpenCuration(filepath.Join(dir, "draft.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := c.Add(filepath.Join(dir, "edits.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := c.Replay(Stop)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(OpenCuration(filepath.Join(dir, "draft.json")))(t)
+	l := must.Get(c.Add(filepath.Join(dir, "edits.jsonl")))(t)
+	session := must.Get(c.Replay(Stop))(t)
 	if n := len(l.Contents.Edits); n < 140 || !c.Own(l) {
 		t.Fatalf("%d edits, on their own draft: %v; want 140 or more", n, c.Own(l))
 	}
 	for name, undecided := range map[string]bool{"hierarchy.json": false, "undecided.json": true} {
-		want, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := c.Hierarchy(session, undecided, "hgld")
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
+		h := must.Get(c.Hierarchy(session, undecided, "hgld"))(t)
 		var got bytes.Buffer
-		if err := labels.WriteHierarchy(&got, h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, labels.WriteHierarchy(&got, h))
 		if !bytes.Equal(got.Bytes(), want) {
 			t.Errorf("%s: the log replays to other bytes:\n%s", name, got.Bytes())
 		}

@@ -2,17 +2,16 @@ package curate
 
 import (
 	"bytes"
-	"hgld/internal/regular"
 	"strconv"
+
+	"hgld/internal/regular"
 )
 
 // Salvaged describes the part of a log that Salvage kept.
 type Salvaged struct {
 	*Contents
-	// Damage is where the valid part of the log ends; nil if the log is sound.
-	Damage *DamageError
-	// Left is the number of lines from the damage to the end of the file.
-	Left int
+	Damage *DamageError // where the valid part of the log ends; nil if the log is sound
+	Left   int          // number of lines from the damage to the end of the file
 }
 
 // Salvage copies the lines of a log before its damage to a new log, which ends with

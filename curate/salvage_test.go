@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Whatever is wrong with a log, the edits before it are kept, and the new log goes
@@ -32,9 +34,7 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			from, to := filepath.Join(dir, "edits.jsonl"), filepath.Join(dir, "new.jsonl")
-			if err := os.WriteFile(from, c.data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(from, c.data, 0o600))
 			s, err := Salvage(from, to)
 			if err != nil || s.Damage == nil || s.Damage.Line != c.keep+2 || len(s.Edits) != c.keep || s.Left != c.left {
 				t.Fatalf("%d edits, %d lines left, damage %v, %v; want %d and %d",
@@ -43,10 +43,7 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 			if kept, err := os.ReadFile(from); err != nil || !bytes.Equal(kept, c.data) {
 				t.Errorf("the damaged log has changed (%v)", err)
 			}
-			made, err := os.ReadFile(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := must.Get(os.ReadFile(to))(t)
 			got, err := reopen(t, made)
 			if err != nil || got.Torn != nil || got.last.is != final || !reflect.DeepEqual(got.Edits, s.Edits) {
 				t.Errorf("the new log: %v, the count is %v", err, got.last)
@@ -65,9 +62,7 @@ func TestSalvageKeepsTheEditsBeforeTheDamage(t *testing.T) {
 	}
 	var damage *DamageError
 	headless := filepath.Join(t.TempDir(), "headless.jsonl")
-	if err := os.WriteFile(headless, data[9:], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(headless, data[9:], 0o600))
 	if _, err := Salvage(headless, headless+".new"); !errors.As(err, &damage) {
 		t.Errorf("a log without its header: %v, want damage", err)
 	}

@@ -61,11 +61,13 @@ func (s *Session) Version() int { return len(s.edits) }
 // Edits returns the edits of the session's log, reverted ones included.
 func (s *Session) Edits() []Edit { return slices.Clone(s.edits) }
 
+// Edit returns the edit with a number.
+func (s *Session) Edit(seq int) Edit { return s.edits[seq-1] }
+
 // StaleError says that an edit was made on another version than the current one, so
 // that its author has to decide again.
 type StaleError struct {
-	// Base is the version that the edit was made on, Version the current one.
-	Base, Version int
+	Base, Version int // version that the edit was made on, Version the current one
 }
 
 // Error names the edit's version and the current one.
@@ -146,24 +148,15 @@ func Active(edits []Edit) []bool {
 // TagState is the state of a tag.
 type TagState struct {
 	Ref
-	// Group is the name of its group, "" for none.
-	Group string
-	// Decided is set if a curator placed or dropped the tag.
-	Decided bool
-	// Proposed is set if a proposal put the undecided tag into its group.
-	Proposed bool
-	// Dropped is set if the tag is left out of the hierarchy.
-	Dropped bool
-	// Reason is that of the drop.
-	Reason string
-	// Flagged is set if the tag is marked for another look.
-	Flagged bool
-	// Flag is the reason of the flag.
-	Flag string
-	// Note is the curator's last note.
-	Note string
-	// Landmarks is the number of landmarks that carry the tag.
-	Landmarks int
+	Group     string // name of its group, "" for none
+	Decided   bool   // set if a curator placed or dropped the tag
+	Proposed  bool   // set if a proposal put the undecided tag into its group
+	Dropped   bool   // set if the tag is left out of the hierarchy
+	Reason    string // that of the drop
+	Flagged   bool   // set if the tag is marked for another look
+	Flag      string // reason of the flag
+	Note      string // curator's last note
+	Landmarks int    // number of landmarks that carry the tag
 }
 
 // Tag returns the state of tag i of the draft.
@@ -185,24 +178,15 @@ func (s *Session) Find(r Ref) (int, bool) {
 
 // Group is a class of level 1 or coarser.
 type Group struct {
-	// Name is the name of the group.
-	Name string
-	// Parent is the name of its parent, "" for none.
-	Parent string
-	// Declared is set if an edit named the group; it then stays even without members.
-	Declared bool
-	// Flagged is set if the group is marked for another look.
-	Flagged bool
-	// Flag is the reason of the flag.
-	Flag string
-	// Note is the curator's last note.
-	Note string
-	// Further are the names of its further parents, besides Parent.
-	Further []string
-	// Members are its members at the next finer level, in the order of that level.
-	Members []Ref
-	// Decided is the number of members that a curator placed.
-	Decided int
+	Name         string   // name of the group
+	Parent       string   // name of its parent, "" for none
+	Declared     bool     // set if an edit named the group; it then stays even without members
+	Flagged      bool     // set if the group is marked for another look
+	Flag         string   // reason of the flag
+	Note         string   // curator's last note
+	ExtraParents []string // names of its extra parents, besides Parent
+	Members      []Ref    // its members at the next finer level, in the order of that level
+	Decided      int      // number of members that a curator placed
 }
 
 // Groups returns the groups of a level in the order in which they arose: first the
@@ -218,7 +202,7 @@ func (s *Session) Groups(level int) ([]Group, error) {
 			continue
 		}
 		g := Group{Name: n.Name, Declared: n.declared, Flagged: n.flagged, Flag: n.flag, Note: n.note,
-			Further: n.furtherParents()}
+			ExtraParents: s.state.besideParent(level, &n)}
 		if n.parent >= 0 {
 			g.Parent = s.state.at(level+1, n.parent).Name
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -28,9 +29,7 @@ func draftOf(t testing.TB, clusters ...string) *labels.Draft {
 		}
 		d.Clusters = append(d.Clusters, cluster)
 	}
-	if err := d.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Check())
 	return d
 }
 
@@ -41,10 +40,7 @@ func churches(t testing.TB) *labels.Draft {
 
 func start(t testing.TB, d *labels.Draft) *Session {
 	t.Helper()
-	s, err := NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewSession(d, nil))(t)
 	return s
 }
 
@@ -77,10 +73,7 @@ func snapshot(t testing.TB, s *Session) map[string]any {
 		all["tag "+tag.Ref.String()] = tag
 	}
 	for l := 1; l < len(s.Levels()); l++ {
-		groups, err := s.Groups(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		groups := must.Get(s.Groups(l))(t)
 		for _, g := range groups {
 			if l > 1 { // members of a group of groups come in the order of the groups
 				members := map[Ref]bool{}
@@ -98,10 +91,7 @@ func snapshot(t testing.TB, s *Session) map[string]any {
 
 func group(t testing.TB, s *Session, level int, name string) *Group {
 	t.Helper()
-	groups, err := s.Groups(level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(s.Groups(level))(t)
 	for _, g := range groups {
 		if g.Name == name {
 			return &g

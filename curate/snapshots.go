@@ -12,16 +12,11 @@ import (
 
 // Named is a snapshot of a log.
 type Named struct {
-	// Seq is the number of its edit.
-	Seq int `json:"seq"`
-	// Name is its name.
-	Name string `json:"name"`
-	// At is the time at which it was made.
-	At time.Time `json:"at"`
-	// By is the name of the curator.
-	By string `json:"by,omitempty"`
-	// Edits is the number of edits of tags and groups that were in force.
-	Edits int `json:"edits"`
+	Seq   int       `json:"seq"`          // number of its edit
+	Name  string    `json:"name"`         // its name
+	At    time.Time `json:"at"`           // time at which it was made
+	By    string    `json:"by,omitempty"` // name of the curator
+	Edits int       `json:"edits"`        // number of edits of tags and groups that were in force
 }
 
 // Snapshots lists the snapshots of a log that are in force, oldest first.
@@ -58,18 +53,11 @@ func SnapshotsText(list []Named) string {
 
 // TagChange is a tag whose state differs between two versions of a log.
 type TagChange struct {
-	// Tag is its position in the draft.
-	Tag int `json:"tag"`
+	Tag int `json:"tag"` // its position in the draft
 	// Was says where it was: a group, "(dropped)", or "(none)"; followed by " (open)" if no curator had decided it.
 	Was string `json:"was"`
 	// Is says the same of where it is.
 	Is string `json:"is"`
-}
-
-// ChangesSince lists the tags whose groups or decisions differ from those after edit version of the log, most
-// landmarks first.
-func (s *Session) ChangesSince(version int) ([]TagChange, error) {
-	return s.ChangesBetween(version, len(s.edits))
 }
 
 // ChangesBetween lists the tags whose groups or decisions differ between those after edit from and those after edit to,

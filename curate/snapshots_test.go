@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -27,12 +28,12 @@ func TestRestoreBringsBackASnapshot(t *testing.T) {
 		if got := make(Edit{Op: Snapshot, Note: "lunch"}); got != before {
 			t.Errorf("a snapshot changed %s to %s", before, got)
 		}
-		if undo, _ := s.Undo(); undo != 2 {
+		if undo, _ := s.Undo(""); undo != 2 {
 			t.Errorf("after a snapshot, undo is of edit %d, want 2", undo)
 		}
 		make(Edit{Op: Revert, Of: 2})
 		after := make(Edit{Op: Drop, From: refs("c")})
-		changes, err := s.ChangesSince(3)
+		changes, err := s.ChangesBetween(3, s.Version())
 		want := []TagChange{{1, "y", "x (open)"}, {2, "x (open)", "(dropped)"}}
 		if err != nil || !slices.Equal(changes, want) {
 			t.Errorf("since the snapshot %+v changed (%v), want %+v", changes, err, want)
@@ -75,7 +76,7 @@ func TestRestoreBringsBackASnapshot(t *testing.T) {
 				t.Errorf("%+v was taken", e)
 			}
 		}
-		if _, err := s.ChangesSince(99); err == nil {
+		if _, err := s.ChangesBetween(99, s.Version()); err == nil {
 			t.Error("a version that does not exist was compared")
 		}
 	}
@@ -88,10 +89,7 @@ func snapshotSession(t *testing.T) *Session {
 	for _, name := range []string{"a", "b", "c"} {
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: 1})
 	}
-	s, err := NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewSession(d, nil))(t)
 	return s
 }
 

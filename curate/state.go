@@ -24,7 +24,7 @@ type node struct {
 	flag     string // reason of the flag
 	flagBy   string // its author
 	note     string
-	further  string // names of further parents, each after a NUL
+	extra    string // names of extra parents, each after a NUL
 	placed   int32  // number of the edit of this log that last decided or proposed the tag, 0 for none
 }
 

@@ -4,33 +4,24 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"hgld/internal/terminal"
+	"hgld/internal/texttable"
 )
 
 // Work is what a curator did on a day.
 type Work struct {
-	// By is the name of the curator.
-	By string `json:"by"`
-	// Day is the date, as 2006-01-02.
-	Day string `json:"day"`
-	// Edits is the number of edits, those that were reverted and reverts included.
-	Edits int `json:"edits"`
-	// Undone is the number of these edits that are not in force.
-	Undone int `json:"undone"`
-	// Read is the number of tags that edits in force accepted, moved or dropped.
-	Read int `json:"read"`
-	// Dropped is the number of the dropped ones.
-	Dropped int `json:"dropped"`
+	By      string `json:"by"`      // name of the curator
+	Day     string `json:"day"`     // date, as 2006-01-02
+	Edits   int    `json:"edits"`   // number of edits, those that were reverted and reverts included
+	Undone  int    `json:"undone"`  // number of these edits that are not in force
+	Read    int    `json:"read"`    // number of tags that edits in force accepted, moved or dropped
+	Dropped int    `json:"dropped"` // number of the dropped ones
 	// Confirmed is the number of tags that edits in force decided as proposed, without looking at each.
 	Confirmed int `json:"confirmed"`
-	// Groups is the number of edits in force of groups: names, merges, divisions, parents and further parents.
+	// Groups is the number of edits in force of groups: names, merges, divisions, parents and extra parents.
 	Groups int `json:"groups"`
-	// Flags is the number of edits in force of flags and notes.
-	Flags int `json:"flags"`
+	Flags  int `json:"flags"` // number of edits in force of flags and notes
 }
 
 // Statistics counts the edits of a log by day, in a zone, and curator. A tag counts once for each edit that decides it.
@@ -70,7 +61,7 @@ func (w *Work) count(e *Edit) {
 		} else {
 			w.Confirmed += Members(e.Parts)
 		}
-	case Rename, Merge, Split, SetParent, Also:
+	case Rename, Merge, Split, SetParent, ExtraParent:
 		w.Groups++
 	case Flag, Note:
 		w.Flags++
@@ -81,32 +72,11 @@ func (w *Work) count(e *Edit) {
 func StatisticsText(list []Work) string {
 	rows := [][]string{{"day", "curator", "edits", "undone", "read", "dropped", "confirmed", "groups", "flags, notes"}}
 	for _, w := range list {
-		row := []string{w.Day, terminal.Visible(cmp.Or(w.By, "(unknown)"))}
+		row := []string{w.Day, cmp.Or(w.By, "(unknown)")}
 		for _, n := range []int{w.Edits, w.Undone, w.Read, w.Dropped, w.Confirmed, w.Groups, w.Flags} {
 			row = append(row, fmt.Sprint(n))
 		}
 		rows = append(rows, row)
 	}
-	wide := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for k, text := range row {
-			wide[k] = max(wide[k], utf8.RuneCountInString(text))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		for k, text := range row {
-			pad := strings.Repeat(" ", wide[k]-utf8.RuneCountInString(text))
-			switch {
-			case k == 0:
-				b.WriteString(text + pad)
-			case k == 1:
-				b.WriteString("  " + text + pad)
-			default:
-				b.WriteString("  " + pad + text)
-			}
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return texttable.Format("%s  %s  %1s  %1s  %1s  %1s  %1s  %1s  %1s", rows...)
 }

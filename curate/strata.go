@@ -9,19 +9,14 @@ import (
 
 // Stratum is a part of the tags that a proposal has left, in the order of their scores.
 type Stratum struct {
-	// Left is the number of its tags.
-	Left int `json:"left"`
-	// Checked is the number of checked tags with scores like theirs.
-	Checked int `json:"checked"`
-	// Wrong is the number of those that are wrong.
-	Wrong int `json:"wrong"`
-	// Expected is the number of tags of Left that are expected to be wrong: Left·Wrong/Checked.
-	Expected float64 `json:"expected"`
+	Left     int     `json:"left"`     // number of its tags
+	Checked  int     `json:"checked"`  // number of checked tags with scores like theirs
+	Wrong    int     `json:"wrong"`    // number of those that are wrong
+	Expected float64 `json:"expected"` // number of tags of Left that are expected to be wrong: Left·Wrong/Checked
 	// Low is the lower end of its 95 % interval, by Wilson (Journal of the American Statistical
 	// Association 22, 1927).
-	Low float64 `json:"low"`
-	// High is the upper end.
-	High float64 `json:"high"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"` // upper end
 }
 
 // strata is the largest number of strata. Five of equal size remove most of the difference between

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -17,22 +18,13 @@ import (
 // that is right.
 func leads(t *testing.T) (scores []float64, right []bool) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "leads.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("testdata", "leads.csv")))(t)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(r.ReadAll())(t)
 	for _, row := range rows[1:] {
-		score, err := strconv.ParseFloat(row[0], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		score := must.Get(strconv.ParseFloat(row[0], 64))(t)
 		scores, right = append(scores, score), append(right, row[1] == "1")
 	}
 	return scores, right
@@ -56,10 +48,7 @@ func TestEstimateIsThatOfTheRemainder(t *testing.T) {
 	var ratio, whole float64
 	inside := 0
 	for seed := range uint64(samples) {
-		s, err := NewSession(d, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(NewSession(d, nil))(t)
 		do(t, s, propose)
 		c, err := s.CheckProposal(1, drawn, seed)
 		if err != nil || len(c.Tags) != drawn {

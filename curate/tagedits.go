@@ -2,14 +2,10 @@ package curate
 
 // TagEdit is an active edit as far as it is about one tag.
 type TagEdit struct {
-	// Edit is the whole edit.
-	Edit *Edit
-	// To is the group that the edit put the tag into, "" for none.
-	To string
-	// Score is that of a proposal, nil for none.
-	Score *float64
-	// Reason is that of a proposal.
-	Reason string
+	Edit   *Edit    // whole edit
+	To     string   // group that the edit put the tag into, "" for none
+	Score  *float64 // that of a proposal, nil for none
+	Reason string   // that of a proposal
 }
 
 // TagEdits lists the active edits that name a tag, in order: its own history.

@@ -2,6 +2,7 @@ package curate
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"hgld/internal/terminal"
@@ -28,10 +29,30 @@ func (e Edit) Text() string {
 		if i > 0 {
 			sep = "; "
 		}
-		fmt.Fprintf(&b, "%s%q:%s", sep, p.To, RefsText(p.Members))
+		fmt.Fprintf(&b, "%s%s:%s", sep, p.target(), RefsText(p.Members))
+	}
+	if e.Rule != "" {
+		fmt.Fprintf(&b, " by the rule /%s/", e.Rule)
 	}
 	if e.Note != "" {
 		fmt.Fprintf(&b, " (%q)", e.Note)
+	}
+	return b.String()
+}
+
+// target is the group of a part in quotes, or "(dropped)".
+func (p Part) target() string {
+	if p.To == "" {
+		return Category{Dropped: true}.String()
+	}
+	return strconv.Quote(p.To)
+}
+
+// PartsText lists parts, one per line: the number of their tags, the group and some tags.
+func PartsText(parts []Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		fmt.Fprintf(&b, "%6d  %s:%s\n", len(p.Members), p.target(), RefsText(p.Members))
 	}
 	return b.String()
 }
@@ -175,20 +196,28 @@ func LogsText(logs []*LogFile) string {
 	return strings.Join(list, ", ")
 }
 
-// LostText says what logs of one draft would lose on the draft at path, by replaying each
-// of them there. The errors are those of [ReplayLogsOn].
+// LostText says what logs of one draft would lose on the draft at path, by replaying each of them there by itself
+// without the edits that are impossible. An adjudicator's log can only be replayed together with those it decides
+// between.
 func LostText(path string, logs []*LogFile) (string, error) {
-	reports, err := ReplayLogsOn(path, logs)
+	draft, err := labels.OpenDraft(path)
 	if err != nil {
 		return "", err
 	}
 	var list []string
-	for i, l := range logs {
+	for _, l := range logs {
 		if l.Adjudicates() {
 			list = append(list, fmt.Sprintf("%s decides between others and is carried over with them", l.Name))
 			continue
 		}
-		r := reports[i]
+		session, err := NewSession(draft, l.Contents.Header.Levels)
+		if err != nil {
+			return "", err
+		}
+		r, err := session.Replay(l.Contents.Edits, Skip)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", l.Path, err)
+		}
 		text := fmt.Sprintf("%s would lose %d of its %s there", l.Name, r.TargetGone+r.Impossible,
 			terminal.Count(r.Edits, "edit"))
 		if r.Partly > 0 {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestEditTextNamesOperationAndReferences(t *testing.T) {
@@ -44,10 +46,7 @@ func TestCurationTextListsOpenDifferences(t *testing.T) {
 	third := filepath.Join(dir, "third.jsonl")
 	appendTo(t, third, filepath.Join(dir, "draft.json"), both)
 	c := curationOf(t, dir, "anna.jsonl", "ben.jsonl", "third.jsonl")
-	s, err := c.Replay(Stop)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Replay(Stop))(t)
 	if got, want := c.LeftText(s), "1 difference of the curators left open"; got != want {
 		t.Errorf("left is %q, want %q", got, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // reopen opens a log with the given bytes, appends an edit to it and returns its former contents. It
@@ -16,20 +18,14 @@ import (
 func reopen(t *testing.T, data []byte) (*Contents, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o644))
 	l, c, err := OpenLog(path)
 	if err != nil {
 		return nil, err
 	}
 	n := len(c.Edits) + 1
-	if err := l.Append(testEdit(n)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Append(testEdit(n)))
+	must.Do(t, l.Close())
 	again, err := ReadLog(path)
 	if err != nil || len(again.Edits) != n || again.Torn != nil || len(again.stale) > 0 || again.last.is != final {
 		t.Fatalf("after an append: %v, lines before have the counts %v, the last one %v", err, again.stale, again.last)

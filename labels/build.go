@@ -2,6 +2,7 @@ package labels
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,48 +19,89 @@ import (
 // or what curation did with its tag. records and h must be valid, as returned by ReadTags
 // and ReadHierarchy.
 func Build(records []Record, h *Hierarchy) (*Table, error) {
+	t, err := BuildFrom(func(use func(*Record)) error {
+		for i := range records {
+			use(&records[i])
+		}
+		return nil
+	}, h)
+	if err != nil {
+		return nil, err
+	}
+	t.Rows, t.made = t.collect(), nil
+	return t, t.Build()
+}
+
+// BuildFrom is Build for records that a function passes to another, one after another. The table keeps neither records
+// nor Rows, but some 90 bytes of each landmark: its methods count and write the rows. It has no Hierarchy.
+func BuildFrom(records func(use func(*Record)) error, h *Hierarchy) (*Table, error) {
 	if len(h.Levels) < 2 {
 		return nil, fmt.Errorf("build: the hierarchy has only the level %.80q; want tags and at least one coarser level",
 			h.Levels[0].Name)
 	}
-	t := &Table{Version: TableVersion, Levels: []string{LandmarkLevel}, Rows: make([]LandmarkLabel, len(records))}
+	t := &Table{Version: TableVersion, Levels: []string{LandmarkLevel}}
 	for _, level := range h.Levels[1:] {
 		t.Levels = append(t.Levels, level.Name)
 	}
-	lookup := h.Lookup()
+	c := newCompact(t, h)
+	if err := records(c.add); err != nil {
+		return nil, err
+	}
+	t.made = c.all
+	return t, errors.Join(c.sort(), c.check())
+}
+
+// curatedSource is the Source of a label that curation gave.
+const curatedSource = "curated"
+
+// label sets the classes of a row above the landmark's own and returns the class of its tag, or sets the reason why it
+// has none and returns −1.
+func (h *Hierarchy) label(find *Lookup, l *LandmarkLabel, rec *Record) int32 {
+	c, known := find.Class(0, rec.Tag)
+	switch {
+	case rec.Outcome != OK:
+		l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
+	case !known:
+		l.Reason = TagUnknown
+	case h.Levels[0].Classes[c].Dropped != "":
+		l.Reason, l.Detail = TagDropped, h.Levels[0].Classes[c].Dropped
+	case h.Levels[0].Classes[c].Parent < 0:
+		l.Reason, l.Detail = TagUnassigned, h.Levels[0].Classes[c].Note
+	default:
+		return c
+	}
+	return -1
+}
+
+// fill sets what a row has of its record: all but the label.
+func (t *Table) fill(l *LandmarkLabel, rec *Record) {
+	l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
+	l.Raw, l.Item = rawTag(rec), rec.Item
+	l.Names[0] = t.ClassName(l.Key())
+}
+
+// tableOf makes a row of each record, ordered by split and id. label sets its classes above the
+// landmark's own, or the reason why it has none.
+func tableOf(records []Record, levels []string, label func(*LandmarkLabel, *Record)) *Table {
+	t := &Table{Version: TableVersion, Levels: levels, Rows: make([]LandmarkLabel, len(records))}
 	for i := range records {
-		rec := &records[i]
 		l := &t.Rows[i]
-		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
-		l.Raw, l.Item = rawTag(rec), rec.Item
 		l.Names = make([]string, len(t.Levels))
-		l.Names[0] = t.ClassName(l.Key())
-		if rec.Outcome != OK {
-			l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
-			continue
-		}
-		c, known := lookup.Class(0, rec.Tag)
-		if !known {
-			l.Reason = TagUnknown
-			continue
-		}
-		if class := h.Levels[0].Classes[c]; class.Parent < 0 {
-			l.Reason, l.Detail = TagUnassigned, class.Note
-			if class.Dropped != "" {
-				l.Reason, l.Detail = TagDropped, class.Dropped
-			}
-			continue
-		}
-		copy(l.Names[1:], h.Names(h.PathOf(c))[1:])
-		l.Source = "curated"
+		t.fill(l, &records[i])
+		label(l, &records[i])
 	}
 	slices.SortFunc(t.Rows, func(a, b LandmarkLabel) int {
 		return cmp.Or(slices.Index(Splits, a.Split)-slices.Index(Splits, b.Split), cmp.Compare(a.Landmark, b.Landmark))
 	})
+	return t
+}
+
+// buildChecked is Build after checkRows.
+func (t *Table) buildChecked() error {
 	if err := t.checkRows(); err != nil {
-		return nil, err
+		return err
 	}
-	return t, t.Build()
+	return t.Build()
 }
 
 // rawTag returns a record's tag byte for byte. With --paper-text the tag includes the

@@ -6,20 +6,15 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // realCategories returns the distinct category URLs of a real file.
 func realCategories(t *testing.T, elem ...string) []string {
 	t.Helper()
-	f, err := os.Open(goldens.Shared(t, elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(goldens.Shared(t, elem...)))(t)
 	defer f.Close()
-	s, err := readSheet(f, elem[len(elem)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(readSheet(f, elem[len(elem)-1]))(t)
 	c := s.column("category")
 	var urls []string
 	for i := range s.rows {

@@ -14,12 +14,8 @@ type CheckedFile struct {
 	Errors   int       `json:"errors"`   // number of errors
 	Warnings int       `json:"warnings"` // number of warnings: problems that may be intended
 	Problems []Problem `json:"problems"` // errors and warnings, in the order of the file
-
-	// Table is the content of a label file, nil if it cannot be read.
-	Table *Table `json:"-"`
-
-	// Summary describes the content in a few words, "" if it cannot be read.
-	Summary string `json:"-"`
+	Table    *Table    `json:"-"`        // content of a label file, nil if it cannot be read
+	Summary  string    `json:"-"`        // the content in a few words, "" if it cannot be read
 }
 
 var kindOfFile = regexp.MustCompile(`"hgld_(tags|draft|hierarchy)"\s*:`)

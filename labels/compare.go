@@ -184,8 +184,7 @@ func without(a, b map[string]int) []ClassCount {
 		}
 	}
 	slices.SortFunc(list, func(x, y ClassCount) int {
-		return cmp.Or(y.Landmarks-x.Landmarks,
-			cmp.Compare(x.Name, y.Name))
+		return cmp.Or(y.Landmarks-x.Landmarks, cmp.Compare(x.Name, y.Name))
 	})
 	return list
 }

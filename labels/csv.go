@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +135,7 @@ func listed(names []string) string {
 // write writes the given rows below the header. An unchanged row keeps its text; a new
 // or changed one gets the file's line end. Text that readSheet would reject is an
 // error.
-func (s *sheet) write(w io.Writer, rows []sheetRow) error {
+func (s *sheet) write(w io.Writer, rows iter.Seq[sheetRow]) error {
 	end := s.header.end
 	if end == "" {
 		end = "\n"
@@ -143,14 +144,16 @@ func (s *sheet) write(w io.Writer, rows []sheetRow) error {
 	if s.bom {
 		b.WriteString("\ufeff")
 	}
-	s.header.append(&b, end, len(rows) == 0)
-	for i := range rows {
-		for _, f := range rows[i].fields {
-			if rows[i].raw == "" && (!utf8.ValidString(f) || strings.Contains(f, "\x00") || len(f) > maxLine) {
-				return fmt.Errorf("row %d of the CSV: field %.40q: want UTF-8 text of at most %d bytes", i+1, f, maxLine)
+	before, n := s.header, 0 // the row before, whose end depends on whether it is the last
+	for row := range rows {
+		before.append(&b, end, false)
+		before = row
+		n++
+		for _, f := range row.fields {
+			if row.raw == "" && (!utf8.ValidString(f) || strings.Contains(f, "\x00") || len(f) > maxLine) {
+				return fmt.Errorf("row %d of the CSV: field %.40q: want UTF-8 text of at most %d bytes", n, f, maxLine)
 			}
 		}
-		rows[i].append(&b, end, i == len(rows)-1)
 		if b.Len() > 1<<16 {
 			if _, err := w.Write(b.Bytes()); err != nil {
 				return err
@@ -158,6 +161,7 @@ func (s *sheet) write(w io.Writer, rows []sheetRow) error {
 			b.Reset()
 		}
 	}
+	before.append(&b, end, true)
 	_, err := w.Write(b.Bytes())
 	return err
 }

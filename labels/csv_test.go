@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // csvTexts are label files that must be written byte for byte as they were read.
@@ -36,14 +38,9 @@ var csvTexts = map[string]string{
 func TestCSVRoundTripKeepsEveryByte(t *testing.T) {
 	for name, text := range csvTexts {
 		t.Run(name, func(t *testing.T) {
-			table, err := readCSV(strings.NewReader(text), "train.csv", ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(readCSV(strings.NewReader(text), "train.csv", ReadOptions{}))(t)
 			var b bytes.Buffer
-			if err := WriteCSV(&b, table, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteCSV(&b, table, ""))
 			if b.String() != text {
 				t.Errorf("written\n%q\nwant\n%q", b.String(), text)
 			}
@@ -54,19 +51,14 @@ func TestCSVRoundTripKeepsEveryByte(t *testing.T) {
 func TestWriteCSVChangesOnlyTheRowsThatChanged(t *testing.T) {
 	const text = "\ufefflandmark_id,note,hierarchical_label,natural_or_human_made\r\n" +
 		"1,\"kept\",lake,natural\r\n2,\"a, b\",lake,natural\r\n3,\"gone\",lake,natural\r\n4,\"last\",lake,natural"
-	table, err := readCSV(strings.NewReader(text), "train.csv", ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(readCSV(strings.NewReader(text), "train.csv", ReadOptions{}))(t)
 	table.Rows[1].Names[1] = "river, pond"
 	added := LandmarkLabel{Landmark: 9, Split: Train, Names: []string{"train/9", "lake", "natural"}}
 	table.Rows = append(table.Rows[:2:2], table.Rows[3], added)
 	const want = "\ufefflandmark_id,note,hierarchical_label,natural_or_human_made\r\n" +
 		"1,\"kept\",lake,natural\r\n2,\"a, b\",\"river, pond\",natural\r\n4,\"last\",lake,natural\r\n9,,lake,natural\r\n"
 	var b bytes.Buffer
-	if err := WriteCSV(&b, table, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCSV(&b, table, ""))
 	if b.String() != want {
 		t.Errorf("written\n%q\nwant\n%q", b.String(), want)
 	}
@@ -137,16 +129,12 @@ func FuzzReadCSV(f *testing.F) {
 			t.Fatalf("written\n%q\nread\n%q", same.Bytes(), data)
 		}
 		var fresh, again bytes.Buffer
-		if err := WriteCSV(&fresh, table, LevelsForm); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteCSV(&fresh, table, LevelsForm))
 		table, err = readCSV(bytes.NewReader(fresh.Bytes()), "train.csv", ReadOptions{OneIDSpace: table.OneIDSpace})
 		if err != nil {
 			t.Fatalf("cannot read what was written: %v\n%q", err, fresh.Bytes())
 		}
-		if err := WriteCSV(&again, table, LevelsForm); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteCSV(&again, table, LevelsForm))
 		if !bytes.Equal(fresh.Bytes(), again.Bytes()) {
 			t.Fatalf("written again\n%q\nwas\n%q", again.Bytes(), fresh.Bytes())
 		}

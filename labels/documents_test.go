@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func extra(key, value string) map[string]json.RawMessage {
@@ -113,14 +115,9 @@ func TestDocumentsRoundTripKeepsEveryField(t *testing.T) {
 		"hierarchy": {hierarchyText, readHierarchy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			write, err := c.read(strings.NewReader(c.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			write := must.Get(c.read(strings.NewReader(c.text)))(t)
 			var b bytes.Buffer
-			if err := write(&b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, write(&b))
 			want := strings.NewReplacer("[1, 2]", "[1,2]", `{"by": "x"}`, "{\n        \"by\": \"x\"\n      }").Replace(c.text)
 			if b.String() != want {
 				t.Errorf("written\n%s\nwant\n%s", b.String(), want)
@@ -216,9 +213,7 @@ func roundTrip(t *testing.T, data []byte, read func(io.Reader) (func(io.Writer) 
 	if write, err = read(bytes.NewReader(once.Bytes())); err != nil {
 		t.Fatalf("cannot read what was written: %v\n%s", err, once.Bytes())
 	}
-	if err := write(&twice); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&twice))
 	if !bytes.Equal(once.Bytes(), twice.Bytes()) {
 		t.Fatalf("written again:\n%s\nwas\n%s", twice.Bytes(), once.Bytes())
 	}

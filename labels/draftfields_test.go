@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestDraftKeepsItsOptionalFields(t *testing.T) {
@@ -17,9 +19,7 @@ func TestDraftKeepsItsOptionalFields(t *testing.T) {
 			Members: []Member{{Tag: 0}, {Tag: 1, Distance: 1}}}},
 	}
 	var b bytes.Buffer
-	if err := WriteDraft(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteDraft(&b, d))
 	text := b.String()
 	back, err := ReadDraft(strings.NewReader(text), "f")
 	if err != nil || !reflect.DeepEqual(back, d) {

@@ -128,68 +128,13 @@ func ReadDraft(r io.Reader, name string) (*Draft, error) {
 	if draft.Version, err = doc.version("hgld_draft", DraftVersion); err != nil {
 		return nil, err
 	}
-	members, err := doc.fields(doc.root(), "tags", "clusters")
-	if err != nil {
+	if err := doc.decode(draft); err != nil {
 		return nil, err
-	}
-	if draft.Extra, err = doc.unknown(members, draftFields); err != nil {
-		return nil, err
-	}
-	for _, m := range members {
-		switch m.key {
-		case "origin":
-			draft.Origin.Extra, err = doc.object(m.value, &draft.Origin, originFields)
-		case "tags":
-			draft.Tags, err = readList(doc, m, readDraftTag)
-		case "clusters":
-			draft.Clusters, err = readList(doc, m, readCluster)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	if err := draft.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return draft, nil
-}
-
-func readDraftTag(doc *document, s span, t *DraftTag) (err error) {
-	t.Extra, err = doc.object(s, t, draftTagFields, "name")
-	return err
-}
-
-func readCluster(doc *document, s span, c *Cluster) (err error) {
-	if c.Extra, err = doc.object(s, c, clusterFields, "id", "name", "members"); err != nil {
-		return err
-	}
-	for _, m := range doc.members(s) {
-		if m.key == "members" {
-			c.Members, err = readList(doc, m, readMember)
-		}
-	}
-	return err
-}
-
-func readMember(doc *document, s span, m *Member) (err error) {
-	m.Extra, err = doc.object(s, m, memberFields, "tag")
-	return err
-}
-
-// readList decodes the array in m element by element, so that every element keeps its
-// unknown fields.
-func readList[T any](doc *document, m member, one func(*document, span, *T) error) ([]T, error) {
-	elements, err := doc.list(m.key, m.value)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]T, len(elements))
-	for i, e := range elements {
-		if err := one(doc, e, &list[i]); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // WriteDraft writes draft.json with one tag or member per line, in the current format

@@ -51,9 +51,6 @@ var formColumns = map[Form][]string{
 	CategoryForm:     {"landmark_id", "category"},
 }
 
-// Columns returns the first columns of a new file in one of GLDv2's forms, or nil for another form.
-func Columns(form Form) []string { return slices.Clone(formColumns[form]) }
-
 // ReadOptions supply what a label file does not state itself.
 type ReadOptions struct {
 	Split      Split // of all rows, if neither a column nor the file's name gives it
@@ -82,9 +79,8 @@ type SplitAskedError struct {
 // Error names both splits.
 func (e *SplitAskedError) Error() string {
 	if e.ByName {
-		return fmt.Sprintf("%s: the name says split %s, but %s was asked for; their landmark ids are different "+
-			"id "+
-			"spaces", e.Where, e.Found, e.Asked)
+		return fmt.Sprintf("%s: the name says split %s, but %s was asked for; their landmark ids are different id spaces",
+			e.Where, e.Found, e.Asked)
 	}
 	return fmt.Sprintf("%s: split is %s, but %s was asked for", e.Where, e.Found, e.Asked)
 }
@@ -368,18 +364,20 @@ func WriteUnlabelled(w io.Writer, t *Table) error {
 func (t *Table) writeColumns(w io.Writer, columns []string, form Form, take func(*LandmarkLabel) bool) error {
 	s := newSheet(columns...)
 	cells := t.cells(columns, form)
-	var rows []sheetRow
-	for i := range t.Rows {
-		if !take(&t.Rows[i]) {
-			continue
+	return s.write(w, func(yield func(sheetRow) bool) {
+		for l := range t.all() {
+			if !take(l) {
+				continue
+			}
+			fields := make([]string, len(columns))
+			for c := range cells {
+				fields[c] = cells[c].get(l)
+			}
+			if !yield(sheetRow{fields: fields}) {
+				return
+			}
 		}
-		fields := make([]string, len(columns))
-		for c := range cells {
-			fields[c] = cells[c].get(&t.Rows[i])
-		}
-		rows = append(rows, sheetRow{fields: fields})
-	}
-	return s.write(w, rows)
+	})
 }
 
 // rewrite writes the table into its own CSV.
@@ -408,7 +406,7 @@ func (t *Table) rewrite(w io.Writer) error {
 			rows[i].fields[c] = now
 		}
 	}
-	return t.sheet.write(w, rows)
+	return t.sheet.write(w, slices.Values(rows))
 }
 
 // newColumns returns the header of a new file.
@@ -489,5 +487,10 @@ func (t *Table) levelColumns() []string {
 }
 
 func (t *Table) any(is func(*LandmarkLabel) bool) bool {
-	return slices.ContainsFunc(t.Rows, func(l LandmarkLabel) bool { return is(&l) })
+	for l := range t.all() {
+		if is(l) {
+			return true
+		}
+	}
+	return false
 }

@@ -10,16 +10,14 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 const kmuFile = "KMU_index_label_to_hierarchical_3col.csv"
 
 func realIndexLabels(tb testing.TB) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(goldens.Shared(tb, "data", "wikimedia", "gldv2", kmuFile))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(goldens.Shared(tb, "data", "wikimedia", "gldv2", kmuFile)))(tb)
 	return data
 }
 
@@ -34,19 +32,14 @@ func readCSV(r io.Reader, name string, o ReadOptions) (*Table, error) {
 
 func mustRead(tb testing.TB, text, name string) *Table {
 	tb.Helper()
-	t, err := readCSV(strings.NewReader(text), name, ReadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	t := must.Get(readCSV(strings.NewReader(text), name, ReadOptions{}))(tb)
 	return t
 }
 
 func mustWrite(tb testing.TB, t *Table, form Form) string {
 	tb.Helper()
 	var b bytes.Buffer
-	if err := t.Write(&b, form); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, t.Write(&b, form))
 	return b.String()
 }
 
@@ -75,22 +68,14 @@ func TestRealIndexLabels(t *testing.T) {
 		got[c.Name] = c
 	}
 	counts, err := os.Open(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer counts.Close()
-	s, err := readSheet(counts, "counts.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(readSheet(counts, "counts.csv"))(t)
 	if len(s.rows) != 78 {
 		t.Errorf("%d rows, want 78", len(s.rows))
 	}
 	for _, row := range s.rows {
-		n, err := strconv.Atoi(row.fields[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(row.fields[2]))(t)
 		if want := (ClassStats{row.fields[0], row.fields[1], n, 0}); got[want.Name] != want {
 			t.Errorf("got %+v, want %+v", got[want.Name], want)
 		}
@@ -107,14 +92,8 @@ func TestRealIndexLabelsSurviveEveryForm(t *testing.T) {
 	for _, form := range []Form{HierarchicalForm, ClustersForm, LevelsForm, JSONForm} {
 		t.Run(string(form), func(t *testing.T) {
 			text := mustWrite(t, table, form)
-			other, err := Read(strings.NewReader(text), "index.csv", ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := Compare(table, other)
-			if err != nil {
-				t.Fatal(err)
-			}
+			other := must.Get(Read(strings.NewReader(text), "index.csv", ReadOptions{}))(t)
+			c := must.Get(Compare(table, other))(t)
 			if c.Same != 55529 || !c.Equal() {
 				t.Errorf("%d equal labels of %d, want 55529 of 55529", c.Same, c.Both)
 			}
@@ -124,15 +103,9 @@ func TestRealIndexLabelsSurviveEveryForm(t *testing.T) {
 
 func TestRealImageCounts(t *testing.T) {
 	const name = "KMU_index_image_to_landmark_008.csv"
-	f, err := os.Open(goldens.Shared(t, "data", "wikimedia", "gldv2", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(goldens.Shared(t, "data", "wikimedia", "gldv2", name)))(t)
 	defer f.Close()
-	counts, err := ReadImageCounts(f, name, ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	counts := must.Get(ReadImageCounts(f, name, ReadOptions{}))(t)
 	sum := 0
 	for _, n := range counts {
 		sum += n
@@ -287,8 +260,6 @@ func BenchmarkWriteCSV(b *testing.B) {
 	table := mustRead(b, string(data), kmuFile)
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if err := WriteCSV(new(bytes.Buffer), table, ""); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, WriteCSV(new(bytes.Buffer), table, ""))
 	}
 }

@@ -14,8 +14,8 @@ type Hierarchy struct {
 	Version int             `json:"hgld_hierarchy"`   // format version
 	Levels  []Level         `json:"levels"`           // finest first
 	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
-	// Uneven says that classes of any level may lack a parent, as rows of mixed depth have them.
-	Uneven bool `json:"uneven,omitempty"`
+	// Partial says that classes of any level may lack a parent, as rows of mixed depth have them.
+	Partial bool `json:"uneven,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
 }
@@ -47,10 +47,8 @@ type Class struct {
 
 // LevelSize is the number of classes of a level.
 type LevelSize struct {
-	// Name is the name of the level.
-	Name string `json:"name"`
-	// Classes is the number of its classes.
-	Classes int `json:"classes"`
+	Name    string `json:"name"`    // the name of the level
+	Classes int    `json:"classes"` // the number of its classes
 }
 
 // Sizes returns the number of classes of each level, finest first.
@@ -67,9 +65,9 @@ func (h *Hierarchy) Sizes() []LevelSize {
 type Row struct {
 	Names []string // class names, finest first
 	Where string   // "labels.csv:17"
-	// Uneven says that the row may lack any level but not all, "". A level that it lacks says nothing of
+	// Partial says that the row may lack any level but not all, "". A level that it lacks says nothing of
 	// its classes.
-	Uneven bool
+	Partial bool
 	// Whole says that the row needs every level. Otherwise, and unless it is uneven, it may have its finest class
 	// alone, like a landmark without a tag.
 	Whole bool
@@ -77,10 +75,8 @@ type Row struct {
 
 // ParentsError says that a class has two parents, so the rows are not a tree.
 type ParentsError struct {
-	// Level and Class name the class.
-	Level, Class string
-	// Parents are its two parents, and Where the rows that give them.
-	Parents, Where [2]string
+	Level, Class   string    // and Class name the class
+	Parents, Where [2]string // its two parents, and Where the rows that give them
 }
 
 // Error names the class, both parents and where each was found.
@@ -139,16 +135,16 @@ func (b *Builder) Add(r Row) (Path, error) {
 	if len(r.Names) != len(b.h.Levels) {
 		return nil, fmt.Errorf("%s: %d class names, want %d (%s)", r.Where, len(r.Names), len(b.h.Levels), b.levelNames())
 	}
-	if r.Uneven {
-		return b.addUneven(r)
-	}
 	path := make(Path, len(r.Names))
 	parent := int32(-1)
-	blank := !r.Whole && len(r.Names) > 1 && strings.Join(r.Names[1:], "") == ""
+	blank := r.Partial || !r.Whole && len(r.Names) > 1 && strings.Join(r.Names[1:], "") == ""
+	if r.Partial && strings.Join(r.Names, "") == "" {
+		return nil, fmt.Errorf("%s: no class at any level; want one at least (%s)", r.Where, b.levelNames())
+	}
 	for l := len(r.Names) - 1; l >= 0; l-- {
 		name := r.Names[l]
-		if name == "" && blank && l > 0 {
-			path[l] = -1
+		if name == "" && blank && (l > 0 || r.Partial) {
+			path[l], parent = -1, -1
 			continue
 		}
 		if name == "" {
@@ -160,40 +156,13 @@ func (b *Builder) Add(r Row) (Path, error) {
 			b.index[l][name] = c
 			b.h.Levels[l].Classes = append(b.h.Levels[l].Classes, Class{Name: name, Parent: parent})
 			b.where[l] = append(b.where[l], r.Where)
-		} else if was := b.h.Levels[l].Classes[c].Parent; was != parent {
-			return nil, &ParentsError{Level: b.h.Levels[l].Name, Class: name,
-				Parents: [2]string{b.name(l+1, was), b.name(l+1, parent)}, Where: [2]string{b.where[l][c], r.Where}}
-		}
-		path[l], parent = c, c
-	}
-	return path, nil
-}
-
-// addUneven adds a row that may lack levels.
-func (b *Builder) addUneven(r Row) (Path, error) {
-	if strings.Join(r.Names, "") == "" {
-		return nil, fmt.Errorf("%s: no class at any level; want one at least (%s)", r.Where, b.levelNames())
-	}
-	path := make(Path, len(r.Names))
-	parent := int32(-1)
-	for l := len(r.Names) - 1; l >= 0; l-- {
-		if path[l] = -1; r.Names[l] == "" {
-			parent = -1
-			continue
-		}
-		c, known := b.index[l][r.Names[l]]
-		if !known {
-			c = int32(len(b.h.Levels[l].Classes))
-			b.index[l][r.Names[l]] = c
-			b.h.Levels[l].Classes = append(b.h.Levels[l].Classes, Class{Name: r.Names[l], Parent: -1})
-			b.where[l] = append(b.where[l], r.Where)
 		}
 		switch class := &b.h.Levels[l].Classes[c]; {
-		case parent < 0 || class.Parent == parent:
-		case class.Parent < 0:
+		case class.Parent == parent, r.Partial && parent < 0:
+		case r.Partial && class.Parent < 0:
 			class.Parent, b.where[l][c] = parent, r.Where
 		default:
-			return nil, &ParentsError{Level: b.h.Levels[l].Name, Class: class.Name,
+			return nil, &ParentsError{Level: b.h.Levels[l].Name, Class: name,
 				Parents: [2]string{b.name(l+1, class.Parent), b.name(l+1, parent)}, Where: [2]string{b.where[l][c], r.Where}}
 		}
 		path[l], parent = c, c
@@ -205,7 +174,7 @@ func (b *Builder) addUneven(r Row) (Path, error) {
 func (b *Builder) Hierarchy() *Hierarchy {
 	for l := 1; l+1 < len(b.h.Levels); l++ {
 		for _, c := range b.h.Levels[l].Classes {
-			b.h.Uneven = b.h.Uneven || c.Parent < 0
+			b.h.Partial = b.h.Partial || c.Parent < 0
 		}
 	}
 	return b.h
@@ -247,7 +216,7 @@ func (h *Hierarchy) Check() error {
 		if l+1 < len(h.Levels) {
 			parents = len(h.Levels[l+1].Classes)
 		}
-		if err := level.check(parents, l == 0 || l+1 == len(h.Levels) || h.Uneven); err != nil {
+		if err := level.check(parents, l == 0 || l+1 == len(h.Levels) || h.Partial); err != nil {
 			return err
 		}
 	}

@@ -39,57 +39,13 @@ func ReadHierarchy(r io.Reader, name string) (*Hierarchy, error) {
 	if h.Version, err = doc.version("hgld_hierarchy", HierarchyVersion); err != nil {
 		return nil, err
 	}
-	members, err := doc.fields(doc.root(), "levels")
-	if err != nil {
+	if err := doc.decode(h); err != nil {
 		return nil, err
-	}
-	if h.Extra, err = doc.unknown(members, hierarchyFields); err != nil {
-		return nil, err
-	}
-	for _, m := range members {
-		switch m.key {
-		case "levels":
-			h.Levels, err = readList(doc, m, readLevel)
-		case "origin":
-			err = doc.value(m.value, &h.Origin)
-		case "uneven":
-			err = doc.value(m.value, &h.Uneven)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	if err := h.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return h, nil
-}
-
-func readLevel(doc *document, s span, l *Level) error {
-	members, err := doc.fields(s, "name", "classes")
-	if err != nil {
-		return err
-	}
-	if l.Extra, err = doc.unknown(members, levelFields); err != nil {
-		return err
-	}
-	for _, m := range members {
-		switch m.key {
-		case "name":
-			err = doc.value(m.value, &l.Name)
-		case "classes":
-			l.Classes, err = readList(doc, m, readClass)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func readClass(doc *document, s span, c *Class) (err error) {
-	c.Extra, err = doc.object(s, c, classFields, "name", "parent")
-	return err
 }
 
 // WriteHierarchy writes hierarchy.json with one class per line, in the current format

@@ -52,29 +52,17 @@ func (i Item) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&i), i.Extra)
 }
 
-var (
-	itemsHeaderFields = fieldNames(&ItemsHeader{})
-	itemFields        = fieldNames(&Item{})
-)
-
 // WriteItems writes items.jsonl.
 func WriteItems(w io.Writer, h ItemsHeader, items []Item) error {
 	h.Version = ItemsVersion
 	b := bufio.NewWriter(w)
-	line := func(data []byte, err error) error {
-		if err == nil && len(data) >= maxLine {
-			err = fmt.Errorf("line of %d bytes; readers accept %d", len(data), maxLine)
-		}
-		if err == nil {
-			_, err = b.Write(append(data, '\n'))
-		}
-		return err
-	}
-	if err := line(h.MarshalJSON()); err != nil {
+	data, err := h.MarshalJSON()
+	if err := writeLine(b, data, err); err != nil {
 		return fmt.Errorf("items.jsonl: header: %w", err)
 	}
 	for _, i := range items {
-		if err := line(i.MarshalJSON()); err != nil {
+		data, err := i.MarshalJSON()
+		if err := writeLine(b, data, err); err != nil {
 			return fmt.Errorf("items.jsonl: item %s: %w", i.ID, err)
 		}
 	}
@@ -87,16 +75,9 @@ func ReadItems(r io.Reader, name string) (ItemsHeader, []Item, error) {
 	var header ItemsHeader
 	var items []Item
 	lineOf := map[string]int{}
-	err := eachLine(r, name, func(d *document) (err error) {
-		if d.line == 1 {
-			if _, err := d.version("hgld_items", ItemsVersion); err != nil {
-				return err
-			}
-			header.Extra, err = d.object(d.root(), &header, itemsHeaderFields)
-			return err
-		}
+	err := readLines(r, name, "hgld_items", ItemsVersion, &header, func(d *document) error {
 		var i Item
-		if i.Extra, err = d.object(d.root(), &i, itemFields, "id"); err != nil {
+		if err := d.decode(&i); err != nil {
 			return err
 		}
 		for _, id := range append([]string{i.ID}, i.Merged...) {
@@ -108,9 +89,6 @@ func ReadItems(r io.Reader, name string) (ItemsHeader, []Item, error) {
 		items = append(items, i)
 		return nil
 	})
-	if err == nil && header.Version == 0 {
-		err = fmt.Errorf(`%s:1: the file is empty; want the header {"hgld_items": %d, …}`, name, ItemsVersion)
-	}
 	if err != nil {
 		return ItemsHeader{}, nil, err
 	}

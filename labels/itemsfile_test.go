@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -14,9 +15,7 @@ func TestItemsAreWrittenAndRead(t *testing.T) {
 	items := []labels.Item{{ID: "Q5", Label: "Kirche", Language: "de", SubclassOf: []string{"Q7"}, Merged: []string{"Q6"}},
 		{ID: "Q7", Missing: true}, {ID: "Q30", Label: "Land", ISO: "DE", Continent: []string{"Q46"}}}
 	var b bytes.Buffer
-	if err := labels.WriteItems(&b, labels.ItemsHeader{Tool: "hgld", Source: "api"}, items); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, labels.WriteItems(&b, labels.ItemsHeader{Tool: "hgld", Source: "api"}, items))
 	header, got, err := labels.ReadItems(bytes.NewReader(b.Bytes()), "items.jsonl")
 	if err != nil || header.Version != labels.ItemsVersion || !reflect.DeepEqual(got, items) {
 		t.Errorf("%+v %+v, %v", header, got, err)

@@ -1,6 +1,7 @@
 package labels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -92,15 +93,7 @@ func (t *Table) Fill(from *Table) (int, error) {
 			continue
 		}
 		before := [3]string{l.Category, l.Tag, l.Item}
-		if l.Category == "" {
-			l.Category = other.Category
-		}
-		if l.Tag == "" {
-			l.Tag = other.Tag
-		}
-		if l.Item == "" {
-			l.Item = other.Item
-		}
+		l.Category, l.Tag, l.Item = cmp.Or(l.Category, other.Category), cmp.Or(l.Tag, other.Tag), cmp.Or(l.Item, other.Item)
 		if before != [3]string{l.Category, l.Tag, l.Item} {
 			changed++
 		}

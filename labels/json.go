@@ -8,7 +8,9 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -26,7 +28,7 @@ const (
 // document is JSON text with its file name and first line for messages.
 type document struct {
 	name string
-	line int // line of the first byte, 1 for a whole file
+	line int // of the first byte, 1 for a whole file
 	data []byte
 }
 
@@ -97,9 +99,7 @@ func (d *document) syntaxError(err error) error {
 	return d.errorf(at, "not valid JSON: %w", err)
 }
 
-func (d *document) root() span {
-	return span{skipSpace(d.data, 0), len(d.data)}
-}
+func (d *document) root() span { return span{skipSpace(d.data, 0), len(d.data)} }
 
 // checkValue checks the strings and keys of a syntactically valid value.
 func (d *document) checkValue(s span, depth int) error {
@@ -202,19 +202,102 @@ func (d *document) elements(s span) []span {
 	return all
 }
 
-// object decodes the object at s into the struct that v points to, whose fields have
-// the names in known. It returns the other fields, nil if there are none. A field that
-// differs from a known one only in case is an error, and so is a missing required one.
-func (d *document) object(s span, v any, known []string, required ...string) (map[string]json.RawMessage, error) {
-	members, err := d.fields(s, required...)
+// required names the fields that an object must have, by the struct that it is decoded into.
+var required = map[reflect.Type][]string{
+	reflect.TypeFor[Record]():        {"landmark_id", "split", "outcome"},
+	reflect.TypeFor[Item]():          {"id"},
+	reflect.TypeFor[Draft]():         {"tags", "clusters"},
+	reflect.TypeFor[DraftTag]():      {"name"},
+	reflect.TypeFor[Cluster]():       {"id", "name", "members"},
+	reflect.TypeFor[Member]():        {"tag"},
+	reflect.TypeFor[Hierarchy]():     {"levels"},
+	reflect.TypeFor[Level]():         {"name", "classes"},
+	reflect.TypeFor[Class]():         {"name", "parent"},
+	reflect.TypeFor[Table]():         {"levels", "rows"},
+	reflect.TypeFor[LandmarkLabel](): {"split", "landmark_id", "names"},
+}
+
+// decode decodes the document into the struct that v points to. Structs with a field Extra keep there the fields that
+// they do not know, at any depth. A field that differs from a known one only in case is an error, and so is a missing
+// required one.
+func (d *document) decode(v any) error {
+	value := reflect.ValueOf(v).Elem()
+	fill, err := d.object(d.root(), value.Type())
+	if err != nil {
+		return err
+	}
+	if err := d.value(d.root(), v); err != nil {
+		return err
+	}
+	if fill != nil {
+		fill(value)
+	}
+	return nil
+}
+
+// object checks the object at s, which is decoded into a struct of type t with a field Extra. The function that it
+// returns sets that field and those of the structs within, once they are decoded; nil: all stay nil.
+func (d *document) object(s span, t reflect.Type) (fill func(reflect.Value), err error) {
+	members, err := d.fields(s, required[t]...)
 	if err != nil {
 		return nil, err
 	}
-	extra, err := d.unknown(members, known)
+	known := fieldsOf(t)
+	extra, err := d.unknown(members, known.names)
 	if err != nil {
 		return nil, err
 	}
-	return extra, d.value(s, v)
+	if extra != nil {
+		fill = func(v reflect.Value) { v.FieldByName("Extra").Set(reflect.ValueOf(extra)) }
+	}
+	for _, m := range members {
+		field, nested := known.nested[m.key]
+		if !nested {
+			continue
+		}
+		inner, err := d.nested(m, field.Type)
+		if err != nil {
+			return nil, err
+		}
+		if outer := fill; inner != nil {
+			fill = func(v reflect.Value) {
+				if outer != nil {
+					outer(v)
+				}
+				inner(v.FieldByIndex(field.Index))
+			}
+		}
+	}
+	return fill, nil
+}
+
+// nested is object for a member that is a struct, or a list of structs.
+func (d *document) nested(m member, t reflect.Type) (fill func(reflect.Value), err error) {
+	if t.Kind() == reflect.Struct {
+		return d.object(m.value, t)
+	}
+	elements, err := d.list(m.key, m.value)
+	if err != nil {
+		return nil, err
+	}
+	fills := map[int]func(reflect.Value){}
+	for i, e := range elements {
+		one, err := d.object(e, t.Elem())
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			fills[i] = one
+		}
+	}
+	if len(fills) == 0 {
+		return nil, nil
+	}
+	return func(v reflect.Value) {
+		for i, one := range fills {
+			one(v.Index(i))
+		}
+	}, nil
 }
 
 // fields returns the members of the object at s. It checks that it is an object and has
@@ -276,7 +359,7 @@ func (d *document) value(s span, v any) error {
 		return nil
 	}
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		field := strings.TrimPrefix(wrong.Field, "Tag.") // DraftTag embeds Tag
+		field := wrong.Field[strings.LastIndex(wrong.Field, ".")+1:] // behind the lists and structs that have it
 		if field == "" {
 			field = "value"
 		}
@@ -348,33 +431,38 @@ func kindOf(c byte) string {
 	return "a number"
 }
 
-// The JSON names of the fields in the files.
-var (
-	headerFields    = fieldNames(&TagsHeader{})
-	recordFields    = fieldNames(&Record{})
-	tagValueFields  = fieldNames(&TagValue{})
-	draftFields     = fieldNames(&Draft{})
-	originFields    = fieldNames(&Origin{})
-	draftTagFields  = fieldNames(&DraftTag{})
-	clusterFields   = fieldNames(&Cluster{})
-	memberFields    = fieldNames(&Member{})
-	hierarchyFields = fieldNames(&Hierarchy{})
-	levelFields     = fieldNames(&Level{})
-	classFields     = fieldNames(&Class{})
-	tableFields     = fieldNames(&Table{})
-	labelFields     = fieldNames(&LandmarkLabel{})
-)
+// structFields are the JSON fields of a struct, including those of embedded structs.
+type structFields struct {
+	names  []string
+	nested map[string]reflect.StructField // structs with a field Extra, and lists of them
+}
 
-// fieldNames returns the JSON names of the struct that v points to, including those of
-// embedded structs.
-func fieldNames(v any) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			names = append(names, name)
+var knownFields sync.Map // structFields by type
+
+func fieldsOf(t reflect.Type) *structFields {
+	if known, ok := knownFields.Load(t); ok {
+		return known.(*structFields)
+	}
+	known := &structFields{nested: map[string]reflect.StructField{}}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		known.names = append(known.names, name)
+		of := f.Type
+		if of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			continue
+		}
+		if _, has := of.FieldByName("Extra"); has {
+			known.nested[name] = f
 		}
 	}
-	return names
+	knownFields.Store(t, known)
+	return known
 }
 
 func invalidUTF8(data []byte) int {
@@ -449,15 +537,7 @@ func unquote(quoted []byte) string {
 	return s
 }
 
-func hex4(s []byte) (u int) {
-	for _, c := range s[:4] {
-		switch {
-		case c <= '9':
-			c -= '0'
-		default:
-			c = c&^0x20 - 'A' + 10
-		}
-		u = u<<4 | int(c)
-	}
+func hex4(s []byte) uint64 {
+	u, _ := strconv.ParseUint(string(s[:4]), 16, 16) // four hexadecimal digits
 	return u
 }

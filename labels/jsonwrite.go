@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -25,7 +26,7 @@ func encodeObject(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	if len(extra) == 0 {
 		return out, nil
 	}
-	known := fieldNames(v)
+	known := fieldsOf(reflect.TypeOf(v).Elem()).names
 	full := bytes.NewBuffer(bytes.TrimSuffix(out, []byte("}")))
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		if slices.Contains(known, key) {

@@ -2,6 +2,7 @@ package labels
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,11 +71,7 @@ func Lint(where string, names map[string]bool) []Problem {
 	warn := func(format string, args ...any) {
 		list = append(list, Problem{Warning: true, Where: where, Text: fmt.Sprintf(format, args...)})
 	}
-	sorted := make([]string, 0, len(names))
-	for n := range names {
-		sorted = append(sorted, n)
-	}
-	slices.Sort(sorted)
+	sorted := slices.Sorted(maps.Keys(names))
 	twins := map[string]string{}
 	numbered := !slices.ContainsFunc(sorted, func(n string) bool { return !isNumber(n) }) // a data set of class ids
 	for _, n := range sorted {

@@ -15,6 +15,13 @@ func OpenTags(path string) ([]Record, error) {
 	})
 }
 
+// EachTag passes the records of the tags.jsonl at path to use, one after another. It rejects what ReadTags rejects,
+// after it has passed the records before.
+func EachTag(path string, use func(*Record)) error {
+	_, err := open(path, func(r io.Reader, name string) (TagsHeader, error) { return eachTag(r, name, use) })
+	return err
+}
+
 // OpenItems is ReadItems of the file at path, without the header.
 func OpenItems(path string) ([]Item, error) {
 	return open(path, func(r io.Reader, name string) ([]Item, error) {

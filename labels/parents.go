@@ -8,14 +8,11 @@ import (
 	"strings"
 )
 
-// Parents holds the parents of classes of which some have several (docs/labels.md). A path goes from a finest class
-// up, at each step to one parent. Classes are numbered as in the rows that it was made from.
+// Parents holds the parents of classes of which some have several (docs/label-semantics.md). A path goes from a finest
+// class up, at each step to one parent. Classes are numbered as in the rows that it was made from.
 type Parents struct {
-	// Used counts the further parents whose class a row has.
-	Used int
-
-	// Unseen are the further parents that no row has in the tree, by name.
-	Unseen []string
+	Used   int      // extra parents whose class a row has
+	Unseen []string // extra parents that no row has in the tree, by name
 
 	names []string
 	index []map[string]int32  // number of each class, by level
@@ -24,11 +21,11 @@ type Parents struct {
 	added []string            // what the list adds to the tree, sorted
 }
 
-// NewParents joins the parents that rows state with further ones. levels are the names of the levels, finest first,
+// NewParents joins the parents that rows state with extra ones. levels are the names of the levels, finest first,
 // and classes returns the class names of a level, by number. A class that no row has gets its parents from the list
 // alone. The error names the row of the list that cannot be used, or says that rows lack levels, which would leave
 // it unknown what they are to one another.
-func NewParents(levels []string, classes func(level int) []string, list []FurtherParent, rows ...[]Path) (*Parents,
+func NewParents(levels []string, classes func(level int) []string, list []ExtraParent, rows ...[]Path) (*Parents,
 	error) {
 	p := &Parents{names: levels, index: make([]map[string]int32, len(levels)),
 		of: make([]map[int32][]int32, len(levels)), seen: make([]map[int32]bool, len(levels))}
@@ -55,7 +52,7 @@ func (p *Parents) learn(path Path) error {
 		return nil
 	case len(path):
 	default:
-		return errors.New("further parents need a class at every level, and some rows lack one")
+		return errors.New("extra parents need a class at every level, and some rows lack one")
 	}
 	for l, c := range path {
 		p.seen[l][c] = true
@@ -75,12 +72,12 @@ func (p *Parents) add(level int, class, parent int32) bool {
 	return true
 }
 
-// bind adds the further parents.
-func (p *Parents) bind(list []FurtherParent) error {
+// bind adds the extra parents.
+func (p *Parents) bind(list []ExtraParent) error {
 	for _, f := range list {
 		level := slices.Index(p.names, f.Level)
 		if level < 0 || level+1 == len(p.names) {
-			return &FurtherLevelError{f, p.names}
+			return &ExtraParentLevelError{f, p.names}
 		}
 		class, parent := p.number(level, f.Class), p.number(level+1, f.Parent)
 		if p.add(level, class, parent) {
@@ -98,7 +95,7 @@ func (p *Parents) bind(list []FurtherParent) error {
 		level := slices.Index(p.names, f.Level) + 1
 		if level+1 < len(p.names) && p.seen[level-1][p.number(level-1, f.Class)] &&
 			len(p.of[level][p.number(level, f.Parent)]) == 0 {
-			return fmt.Errorf("%s: no item is of the %s %.80q, so its %s is not known; add a row %s,%s,… with it", f.Where,
+			return fmt.Errorf("%s: no item has the %s %.80q, so its %s is unknown; add a row %s,%s,… with it", f.Where,
 				p.names[level], f.Parent, p.names[level+1], p.names[level], f.Parent)
 		}
 	}
@@ -122,39 +119,39 @@ func (p *Parents) Paths(finest int32) []Path {
 }
 
 // CheckUsed returns an error if no row has the class of any of the list, which has at least one.
-func (p *Parents) CheckUsed(list []FurtherParent) error {
+func (p *Parents) CheckUsed(list []ExtraParent) error {
 	if p.Used > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: no item is of the %s %.80q, nor of any other class of the file: want names as in the labels",
+	return fmt.Errorf("%s: no item has the %s %.80q, nor any other class of the file: want names as in the labels",
 		list[0].Where, list[0].Level, list[0].Class)
 }
 
-// Report says how many further parents of a file apply, and which no item has in the tree.
-func (p *Parents) Report(path string, list []FurtherParent, say func(format string, args ...any)) {
+// Report says how many extra parents of a file apply, and which no item has in the tree.
+func (p *Parents) Report(path string, list []ExtraParent, log func(format string, args ...any)) {
 	s := "s"
 	if len(list) == 1 {
 		s = ""
 	}
-	say("%s: %d of %d further parent%s apply here", path, p.Used, len(list), s)
+	log("%s: %d of %d extra parent%s apply here", path, p.Used, len(list), s)
 	if len(p.Unseen) > 0 {
-		say("careful: no item is of %.200q in the labels; check the names", p.Unseen)
+		log("warning: no item has the class %.200q; check the spelling", p.Unseen)
 	}
 }
 
 // Hash writes what the list adds to the tree, in an order of its own.
 func (p *Parents) Hash(w io.Writer) { io.WriteString(w, strings.Join(p.added, "\x00\x00")) }
 
-// FurtherLevelError says that a further parent is of a level that the labels do not have, or of their coarsest one.
-type FurtherLevelError struct {
-	Row    FurtherParent // of the list
-	Levels []string      // of the labels, finest first
+// ExtraParentLevelError says that an extra parent is of a level that the labels do not have, or of their coarsest one.
+type ExtraParentLevelError struct {
+	Row    ExtraParent // of the list
+	Levels []string    // of the labels, finest first
 }
 
-// Error names the row and the levels that may have further parents.
-func (e *FurtherLevelError) Error() string {
+// Error names the row and the levels that may have extra parents.
+func (e *ExtraParentLevelError) Error() string {
 	if len(e.Levels) < 2 {
-		return fmt.Sprintf("%s: the level is %.80q; a further parent needs labels of two levels or more, and these have "+
+		return fmt.Sprintf("%s: the level is %.80q; an extra parent needs labels of two levels or more, and these have "+
 			"%.200q alone", e.Row.Where, e.Row.Level, e.Levels)
 	}
 	return fmt.Sprintf("%s: the level is %.80q; want one below the coarsest: %.200q", e.Row.Where, e.Row.Level,

@@ -1,20 +1,15 @@
 package labels
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // SplitPlaceholder stands for the name of a split in the name of a file.
 const SplitPlaceholder = "{split}"
 
 // Part is the content of one file of labels.
 type Part struct {
-	// Path is the name of the file.
-	Path string
+	Path string // the name of the file
 
-	// Table holds its rows.
-	Table *Table
+	Table *Table // holds its rows
 }
 
 // BySplit assigns the rows of t to files. A name with SplitPlaceholder stands for one file for
@@ -26,14 +21,26 @@ func (t *Table) BySplit(name string) []Part {
 	}
 	var parts []Part
 	for _, split := range t.Splits() {
-		table := *t
-		table.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(l LandmarkLabel) bool { return l.Split != split })
-		for i := range table.Rows {
-			table.Rows[i].Tag = table.Rows[i].Raw
-		}
-		parts = append(parts, Part{strings.ReplaceAll(name, SplitPlaceholder, string(split)), &table})
+		table := t.filter(func(l *LandmarkLabel) bool { return l.Split == split }).withRaw()
+		parts = append(parts, Part{strings.ReplaceAll(name, SplitPlaceholder, string(split)), table})
 	}
 	return parts
+}
+
+// withRaw returns a table whose tags are as scraped. The rows of t are not used again.
+func (t *Table) withRaw() *Table {
+	out := *t
+	raw := func(yield func(*LandmarkLabel) bool) {
+		for l := range t.all() {
+			if l.Tag = l.Raw; !yield(l) {
+				return
+			}
+		}
+	}
+	if out.made = raw; t.made == nil {
+		out.Rows, out.made = out.collect(), nil
+	}
+	return &out
 }
 
 // PartNames lists the files that a name may stand for, as in [Table.BySplit]: for a name with

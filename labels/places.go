@@ -22,15 +22,8 @@ const PlaceUnknown Reason = "place_unknown"
 // A landmark needs no tag. One that lacks a level has no label, and the Reason PlaceUnknown. Places of a
 // level that share their label get their item in parentheses.
 func BuildPlaces(records []Record, items *Items) (*Table, error) {
-	t := &Table{Version: TableVersion, Levels: PlaceLevels, Rows: make([]LandmarkLabel, len(records))}
 	tree := &placeTree{items: items, known: map[string]placed{}}
-	for i := range records {
-		rec := &records[i]
-		l := &t.Rows[i]
-		l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
-		l.Raw, l.Item = rawTag(rec), rec.Item
-		l.Names = make([]string, len(t.Levels))
-		l.Names[0] = t.ClassName(l.Key())
+	t := tableOf(records, PlaceLevels, func(l *LandmarkLabel, rec *Record) {
 		switch p := tree.of(rec); {
 		case rec.About == nil && rec.Outcome != OK && rec.Outcome != NoTag:
 			l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
@@ -40,15 +33,9 @@ func BuildPlaces(records []Record, items *Items) (*Table, error) {
 			copy(l.Names[1:], p.ids[:])
 			l.Source = "wikidata"
 		}
-	}
-	tree.name(t.Rows)
-	slices.SortFunc(t.Rows, func(a, b LandmarkLabel) int {
-		return cmp.Or(slices.Index(Splits, a.Split)-slices.Index(Splits, b.Split), cmp.Compare(a.Landmark, b.Landmark))
 	})
-	if err := t.checkRows(); err != nil {
-		return nil, err
-	}
-	return t, t.Build()
+	tree.name(t.Rows)
+	return t, t.buildChecked()
 }
 
 // placed are the items of a town, its region, its country and its continent; missing says which there is

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -58,10 +59,7 @@ func TestPlacesOfLandmarks(t *testing.T) {
 		}
 		records = append(records, rec)
 	}
-	table, err := labels.BuildPlaces(records, labels.NewItems(world))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(labels.BuildPlaces(records, labels.NewItems(world)))(t)
 	for i, c := range cases {
 		l := table.Rows[i]
 		got := l.Detail

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // What the tree implies where a path lacks a level: levels are class, parent, kind.
@@ -60,7 +62,7 @@ func TestCompleteFillsInWhatOtherRowsSay(t *testing.T) {
 func TestBuilderTakesUnevenRows(t *testing.T) {
 	b := NewBuilder("class", "parent", "kind")
 	add := func(names ...string) (Path, error) {
-		return b.Add(Row{Names: names, Where: "l.csv:" + names[0], Uneven: true})
+		return b.Add(Row{Names: names, Where: "l.csv:" + names[0], Partial: true})
 	}
 	for _, c := range []struct {
 		names []string
@@ -85,13 +87,11 @@ func TestBuilderTakesUnevenRows(t *testing.T) {
 	}
 	h := b.Hierarchy()
 	var file bytes.Buffer
-	if err := WriteHierarchy(&file, h); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteHierarchy(&file, h))
 	if again, err := ReadHierarchy(&file, "h.json"); err != nil || !reflect.DeepEqual(again, h) {
 		t.Errorf("it was written as %+v and read as %+v, error %v", h, again, err)
 	}
-	if err := h.Check(); err != nil || !h.Uneven {
-		t.Errorf("uneven %v, %v", h.Uneven, err)
+	if err := h.Check(); err != nil || !h.Partial {
+		t.Errorf("uneven %v, %v", h.Partial, err)
 	}
 }

@@ -2,6 +2,7 @@ package labels
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -61,20 +62,22 @@ const examples = 5
 // Stats counts a built table. images holds the number of images of each landmark. If it
 // is nil, images are counted only if the rows are images.
 func (t *Table) Stats(images map[LandmarkKey]int) Stats {
-	landmarks := t.landmarks()
 	if images == nil {
 		images = t.imageRows()
 	}
 	s := Stats{Splits: []SplitStats{}, Levels: []LevelStats{}, Unlabelled: []ReasonStats{}}
 	for _, split := range t.Splits() {
-		s.Splits = append(s.Splits, splitStats(split, landmarks, images))
+		s.Splits = append(s.Splits, splitStats(split, t.landmarks(), images))
 	}
-	for level := range t.Hierarchy.Levels {
-		s.Levels = append(s.Levels, t.levelStats(level, landmarks, images))
+	for level := range t.Levels {
+		s.Levels = append(s.Levels, t.levelStats(level, images))
 	}
-	s.Unlabelled = unlabelled(landmarks, images)
-	inside := make(map[LandmarkKey]bool, len(landmarks))
-	for _, l := range landmarks {
+	s.Unlabelled = unlabelled(t.landmarks(), images)
+	if len(images) == 0 {
+		return s
+	}
+	inside := map[LandmarkKey]bool{}
+	for l := range t.landmarks() {
 		inside[l.Key()] = true
 	}
 	for k, n := range images {
@@ -86,33 +89,38 @@ func (t *Table) Stats(images map[LandmarkKey]int) Stats {
 	return s
 }
 
-// landmarks returns the first row of each landmark.
-func (t *Table) landmarks() []*LandmarkLabel {
-	seen := make(map[LandmarkKey]bool, len(t.Rows))
-	var list []*LandmarkLabel
-	for i := range t.Rows {
-		if l := &t.Rows[i]; !seen[l.Key()] {
-			seen[l.Key()] = true
-			list = append(list, l)
+// landmarks passes the first row of each landmark. Rows that are made are landmarks.
+func (t *Table) landmarks() iter.Seq[*LandmarkLabel] {
+	if t.made != nil {
+		return t.made
+	}
+	return func(yield func(*LandmarkLabel) bool) {
+		seen := make(map[LandmarkKey]bool, len(t.Rows))
+		for l := range t.all() {
+			if k := l.Key(); !seen[k] {
+				seen[k] = true
+				if !yield(l) {
+					return
+				}
+			}
 		}
 	}
-	return list
 }
 
 // imageRows returns the number of rows that are images.
 func (t *Table) imageRows() map[LandmarkKey]int {
 	counts := map[LandmarkKey]int{}
-	for i := range t.Rows {
-		if t.Rows[i].Image != "" {
-			counts[t.Rows[i].Key()]++
+	for l := range t.all() {
+		if l.Image != "" {
+			counts[l.Key()]++
 		}
 	}
 	return counts
 }
 
-func splitStats(split Split, landmarks []*LandmarkLabel, images map[LandmarkKey]int) SplitStats {
+func splitStats(split Split, landmarks iter.Seq[*LandmarkLabel], images map[LandmarkKey]int) SplitStats {
 	s := SplitStats{Split: split}
-	for _, l := range landmarks {
+	for l := range landmarks {
 		if l.Split != split {
 			continue
 		}
@@ -126,28 +134,36 @@ func splitStats(split Split, landmarks []*LandmarkLabel, images map[LandmarkKey]
 	return s
 }
 
-func (t *Table) levelStats(level int, landmarks []*LandmarkLabel, images map[LandmarkKey]int) LevelStats {
-	classes := make([]ClassStats, len(t.Hierarchy.Levels[level].Classes))
-	for _, l := range landmarks {
+func (t *Table) levelStats(level int, images map[LandmarkKey]int) LevelStats {
+	s := LevelStats{Name: t.Levels[level]}
+	byName := map[string]int{}
+	var classes []ClassStats
+	for l := range t.landmarks() {
 		if !l.Labelled() {
 			continue
 		}
-		c := &classes[l.Path[level]]
-		c.Name = l.Names[level]
+		if level == 0 && t.made != nil { // each landmark is a class, and a list of all would fill the memory
+			s.Classes, s.Min, s.Median, s.Max = s.Classes+1, 1, 1, 1
+			continue
+		}
+		i, known := byName[l.Names[level]]
+		if !known {
+			i = len(classes)
+			byName[l.Names[level]] = i
+			classes = append(classes, ClassStats{Name: l.Names[level]})
+		}
+		c := &classes[i]
 		if level+1 < len(l.Names) {
 			c.Parent = l.Names[level+1]
 		}
 		c.Landmarks++
 		c.Images += images[l.Key()]
 	}
-	// Classes of unlabelled landmarks.
-	classes = slices.DeleteFunc(classes, func(c ClassStats) bool { return c.Landmarks == 0 })
 	slices.SortFunc(classes, func(a, b ClassStats) int {
 		return cmp.Or(b.Landmarks-a.Landmarks, cmp.Compare(a.Name, b.Name))
 	})
-	s := LevelStats{Name: t.Levels[level], Classes: len(classes)}
 	if n := len(classes); n > 0 {
-		s.Min, s.Median, s.Max = classes[n-1].Landmarks, classes[n/2].Landmarks, classes[0].Landmarks
+		s.Classes, s.Min, s.Median, s.Max = n, classes[n-1].Landmarks, classes[n/2].Landmarks, classes[0].Landmarks
 		if level > 0 || s.Max > 1 {
 			s.Largest = classes
 		}
@@ -155,14 +171,14 @@ func (t *Table) levelStats(level int, landmarks []*LandmarkLabel, images map[Lan
 	return s
 }
 
-func unlabelled(landmarks []*LandmarkLabel, images map[LandmarkKey]int) []ReasonStats {
+func unlabelled(landmarks iter.Seq[*LandmarkLabel], images map[LandmarkKey]int) []ReasonStats {
 	type key struct {
 		reason Reason
 		detail string
 	}
 	index := map[key]int{}
 	list := []ReasonStats{}
-	for _, l := range landmarks {
+	for l := range landmarks {
 		if l.Labelled() {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestStatsCountClassesAndReasons(t *testing.T) {
@@ -16,10 +18,7 @@ func TestStatsCountClassesAndReasons(t *testing.T) {
 		{Landmark: 6, Split: Train, Outcome: NoInfobox},
 		{Landmark: 1, Split: Index, Outcome: Failed, Error: "HTTP 404"},
 	}
-	table, err := Build(records, hierarchyOf(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Build(records, hierarchyOf(t)))(t)
 	images := map[LandmarkKey]int{{Train, 1}: 10, {Train, 3}: 5, {Train, 5}: 2, {Index, 1}: 1, {Index, 9}: 3}
 	got := table.Stats(images)
 	want := Stats{
@@ -87,10 +86,7 @@ func TestCompareListsEveryDifference(t *testing.T) {
 	a := mustRead(t, header+"1,lake,natural\n2,lake,natural\n3,zoo,human-made\n4,zoo,human-made\n5,,\n", "train_a.csv")
 	b := mustRead(t, header+"1,lake,natural\n2,river,natural\n3,park,nature\n5,zoo,human-made\n6,zoo,human-made\n4,,\n",
 		"train_b.csv")
-	got, err := Compare(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Compare(a, b))(t)
 	want := &Comparison{
 		Both: 3, Same: 1,
 		OnlyA: []LandmarkKey{{Train, 4}},
@@ -120,10 +116,7 @@ func TestCompareListsEveryDifference(t *testing.T) {
 
 func TestCompareInOneIDSpaceIgnoresSplits(t *testing.T) {
 	read := func(text string) *Table {
-		table, err := readCSV(strings.NewReader(text), "l.csv", ReadOptions{OneIDSpace: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(readCSV(strings.NewReader(text), "l.csv", ReadOptions{OneIDSpace: true}))(t)
 		return table
 	}
 	c, err := Compare(read("split,landmark_id,level_0,level_1\ntrain,1,a,x\n"),

@@ -3,6 +3,7 @@ package labels
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 )
@@ -30,6 +31,8 @@ type Table struct {
 	Hierarchy *Hierarchy `json:"-"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in LandmarkLabel
+
+	made iter.Seq[*LandmarkLabel] // makes the rows, each valid until the next; nil: they are Rows
 
 	name  string // file name, for messages
 	form  Form   // of the CSV that the table was read from, "" if none
@@ -153,12 +156,59 @@ func (t *Table) where(i int) string {
 	return t.Rows[i].Key().String()
 }
 
+// all passes the rows. They may be valid until the next alone.
+func (t *Table) all() iter.Seq[*LandmarkLabel] {
+	if t.made != nil {
+		return t.made
+	}
+	return func(yield func(*LandmarkLabel) bool) {
+		for i := range t.Rows {
+			if !yield(&t.Rows[i]) {
+				return
+			}
+		}
+	}
+}
+
+// collect returns the rows.
+func (t *Table) collect() []LandmarkLabel {
+	rows := []LandmarkLabel{} // not null in JSON
+	for l := range t.all() {
+		rows = append(rows, *l)
+	}
+	return rows
+}
+
+// Len returns the number of rows.
+func (t *Table) Len() (n int) {
+	for range t.all() {
+		n++
+	}
+	return n
+}
+
+// filter returns the table with the rows for which keep is true. Paths still refer to the same Hierarchy.
+func (t *Table) filter(keep func(*LandmarkLabel) bool) *Table {
+	out := *t
+	kept := func(yield func(*LandmarkLabel) bool) {
+		for l := range t.all() {
+			if keep(l) && !yield(l) {
+				return
+			}
+		}
+	}
+	if out.made = kept; t.made == nil {
+		out.Rows, out.made = out.collect(), nil
+	}
+	return &out
+}
+
 // Splits returns the splits of the rows in the order of the list Splits.
 func (t *Table) Splits() []Split {
 	var list []Split
-	for i := range t.Rows {
-		if s := t.Rows[i].Split; !slices.Contains(list, s) {
-			list = append(list, s)
+	for l := range t.all() {
+		if !slices.Contains(list, l.Split) {
+			list = append(list, l.Split)
 		}
 	}
 	slices.SortFunc(list, func(a, b Split) int { return slices.Index(Splits, a) - slices.Index(Splits, b) })
@@ -167,16 +217,7 @@ func (t *Table) Splits() []Split {
 
 // Labelled returns the table with only the rows that have a label. Paths still refer to
 // the same Hierarchy.
-func (t *Table) Labelled() *Table {
-	out := *t
-	out.Rows = nil
-	for i := range t.Rows {
-		if t.Rows[i].Labelled() {
-			out.Rows = append(out.Rows, t.Rows[i])
-		}
-	}
-	return &out
-}
+func (t *Table) Labelled() *Table { return t.filter((*LandmarkLabel).Labelled) }
 
 // checkRows finds images and landmarks that occur twice in a split. In one id space a
 // landmark may occur twice, because rows may be images without a name; Join compares

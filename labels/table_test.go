@@ -6,14 +6,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func hierarchyOf(t *testing.T) *Hierarchy {
 	t.Helper()
-	h, err := ReadHierarchy(strings.NewReader(hierarchyText), "hierarchy.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(ReadHierarchy(strings.NewReader(hierarchyText), "hierarchy.json"))(t)
 	return h
 }
 
@@ -26,10 +25,7 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 		{Landmark: 7, Split: Train, Outcome: OK, Tag: "moon"},
 		{Landmark: 8, Split: Train, Outcome: Malformed, Error: "no HTML"},
 	}
-	table, err := Build(records, hierarchyOf(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Build(records, hierarchyOf(t)))(t)
 	var got []string
 	for i := range table.Rows {
 		l := &table.Rows[i]
@@ -55,9 +51,7 @@ func TestBuildLabelsOrExplainsEveryLandmark(t *testing.T) {
 		t.Errorf("written %s", got)
 	}
 	var b strings.Builder
-	if err := WriteUnlabelled(&b, table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteUnlabelled(&b, table))
 	if b.String() != "split,landmark_id,category,tag,reason,detail\ntrain,5,,organization,tag_dropped,no "+
 		"landmark\ntrain,6,,ocean,tag_unassigned,\ntrain,7,,moon,tag_unknown,\ntrain,8,,,malformed,no HTML\n" {
 		t.Errorf("unlabelled %s", b.String())
@@ -87,10 +81,7 @@ func TestTrainLandmarksAreNotJoinedWithIndexLabels(t *testing.T) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
 	}
-	j, err := index.Join(Index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(index.Join(Index))(t)
 	if l, ok := j.Label(5); !ok || l.Names[1] != "lake" {
 		t.Errorf("index 5 is %+v", l)
 	}
@@ -113,10 +104,7 @@ func TestJoinTakesTheRowsOfTheSplitAskedFor(t *testing.T) {
 	both := mustRead(t, "landmark_id,split,hierarchical_label,natural_or_human_made\n5,train,lake,natural\n"+
 		"5,index,zoo,human-made\n", "l.csv")
 	for split, want := range map[Split]string{Train: "lake", Index: "zoo"} {
-		j, err := both.Join(split)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(both.Join(split))(t)
 		if l, _ := j.Label(5); l.Names[1] != want {
 			t.Errorf("%s 5 is %s, want %s", split, l.Names[1], want)
 		}
@@ -126,20 +114,14 @@ func TestJoinTakesTheRowsOfTheSplitAskedFor(t *testing.T) {
 func TestOneIDSpaceJoinsAcrossSplits(t *testing.T) {
 	const rows = "landmark_id,split,level_0,level_1\n5,train,a,x\n"
 	table, err := readCSV(strings.NewReader(rows+"5,test,a,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	j, err := table.Join(Query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if l, ok := j.Label(5); !ok || l.Names[0] != "a" {
 		t.Errorf("landmark 5 is %+v", l)
 	}
 	table, err = readCSV(strings.NewReader(rows+"5,test,b,x\n"), "l.csv", ReadOptions{OneIDSpace: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := table.Join(Query); err == nil || !strings.Contains(err.Error(), `l.csv:3: landmark 5 is ["b" "x"], but ["a" "x"] at l.csv:2; want one label per landmark`) {
 		t.Errorf("error %v", err)
 	}
@@ -174,10 +156,7 @@ func TestFillTakesCategoriesOfTheSameSplit(t *testing.T) {
 func TestConflictsListsEveryClassWithTwoParents(t *testing.T) {
 	const text = "landmark_id,hierarchical_label,natural_or_human_made\n" +
 		"1,lake,natural\n2,lake,human-made\n3,lake,human-made\n4,zoo,human-made\n5,zoo,natural\n6,zoo,\n7,,\n"
-	table, err := ParseCSV(strings.NewReader(text), "train.csv", ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(ParseCSV(strings.NewReader(text), "train.csv", ReadOptions{}))(t)
 	var got []string
 	for _, p := range table.Check() {
 		got = append(got, p.String())
@@ -217,10 +196,7 @@ func TestLabelsJSONRoundTripKeepsEveryField(t *testing.T) {
   "tool": "x"
 }
 `
-	table, err := Read(strings.NewReader(text), "labels.json", ReadOptions{Split: Train})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Read(strings.NewReader(text), "labels.json", ReadOptions{Split: Train}))(t)
 	if got := mustWrite(t, table, JSONForm); got != text {
 		t.Errorf("written\n%s\nwant\n%s", got, text)
 	}
@@ -247,6 +223,7 @@ func TestLabelsJSONRoundTripKeepsEveryField(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"hgld_labels":1,"levels":["a","b"],"rows":[{"split":"train","landmark_id":5,"names":["a","x"]}]}`))
+	f.Add([]byte(`{"hgld_labels":1,"levels":["level_0"],"rows":[],"one_id_space":true}`))
 	f.Add([]byte(csvTexts["levels"]))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := Read(bytes.NewReader(data), "train.csv", ReadOptions{})

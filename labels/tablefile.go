@@ -35,24 +35,15 @@ func ParseTable(r io.Reader, name string) (*Table, error) {
 	if t.Version, err = doc.version("hgld_labels", TableVersion); err != nil {
 		return nil, err
 	}
-	members, err := doc.fields(doc.root(), "levels", "rows")
-	if err != nil {
+	if err := doc.decode(t); err != nil {
 		return nil, err
 	}
-	if t.Extra, err = doc.unknown(members, tableFields); err != nil {
-		return nil, err
-	}
-	for _, m := range members {
-		switch m.key {
-		case "levels":
-			err = doc.value(m.value, &t.Levels)
-		case "one_id_space":
-			err = doc.value(m.value, &t.OneIDSpace)
-		case "rows":
-			t.Rows, err = readList(doc, m, readLabel)
-		}
-		if err != nil {
-			return nil, err
+	for i, l := range t.Rows {
+		if l.Landmark < 0 || !slices.Contains(Splits, l.Split) {
+			rows := doc.members(doc.root())
+			all := rows[slices.IndexFunc(rows, func(m member) bool { return m.key == "rows" })].value
+			return nil, doc.errorf(doc.elements(all)[i].start, "%.80q landmark %d: want an id from 0 up and a split of %v",
+				l.Split, l.Landmark, Splits)
 		}
 	}
 	for i := range t.Rows {
@@ -63,20 +54,10 @@ func ParseTable(r io.Reader, name string) (*Table, error) {
 	return t, t.checkRows()
 }
 
-func readLabel(doc *document, s span, l *LandmarkLabel) (err error) {
-	if l.Extra, err = doc.object(s, l, labelFields, "split", "landmark_id", "names"); err != nil {
-		return err
-	}
-	if l.Landmark < 0 || !slices.Contains(Splits, l.Split) {
-		return doc.errorf(s.start, "%.80q landmark %d: want an id from 0 up and a split of %v", l.Split, l.Landmark, Splits)
-	}
-	return nil
-}
-
 // WriteTable writes labels.json with one row per line, in the current format version.
 func WriteTable(w io.Writer, t *Table) error {
 	current := *t
-	current.Version = TableVersion
+	current.Version, current.Rows = TableVersion, t.collect()
 	return writeDocument(w, "labels", current.MarshalJSON)
 }
 

@@ -9,7 +9,7 @@ import (
 type Outcome string
 
 // The outcomes of stage 1. Only OK has a tag; every other one is the reason why a
-// landmark has none, and `hgld labels stats` lists it.
+// landmark has none, and `hgld labels show` lists it.
 const (
 	OK             Outcome = "ok"
 	NoInfobox      Outcome = "no_infobox"      // the page has no Wikidata infobox

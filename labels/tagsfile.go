@@ -64,64 +64,79 @@ func (r *Record) Check() error {
 // longer than 1 MiB, a landmark that occurs twice (landmarks are counted per tag
 // later), and what Record.Check rejects.
 func ReadTags(r io.Reader, name string) (TagsHeader, []Record, error) {
-	var header TagsHeader
 	var records []Record
-	lineOf := map[landmarkKey]int{}
-	err := eachLine(r, name, func(d *document) error {
-		if d.line == 1 {
-			return readTagsHeader(d, &header)
-		}
-		var rec Record
-		if err := readRecord(d, &rec); err != nil {
-			return err
-		}
-		k := landmarkKey{rec.Split, rec.Landmark}
-		if first, twice := lineOf[k]; twice {
-			return d.errorf(0, "%s landmark %d is already in line %d; want one record per landmark", rec.Split, rec.Landmark,
-				first)
-		}
-		lineOf[k] = d.line
-		records = append(records, rec)
-		return nil
-	})
-	if err == nil && header.Version == 0 {
-		err = fmt.Errorf(`%s:1: the file is empty; want the header {"hgld_tags": %d, …}`, name, TagsVersion)
-	}
+	header, err := eachTag(r, name, func(rec *Record) { records = append(records, *rec) })
 	if err != nil {
 		return TagsHeader{}, nil, err
 	}
 	return header, records, nil
 }
 
-func readTagsHeader(d *document, h *TagsHeader) error {
-	if _, err := d.version("hgld_tags", TagsVersion); err != nil {
-		return err
-	}
-	var err error
-	h.Extra, err = d.object(d.root(), h, headerFields)
-	return err
+// eachTag is ReadTags for records that are used one after another.
+func eachTag(r io.Reader, name string, use func(*Record)) (header TagsHeader, err error) {
+	var seen seenRecords
+	err = readLines(r, name, "hgld_tags", TagsVersion, &header, func(d *document) error {
+		var rec Record
+		if err := d.decode(&rec); err != nil {
+			return err
+		}
+		if err := rec.Check(); err != nil {
+			return d.errorf(0, "%w", err)
+		}
+		if first := seen.add(LandmarkKey{rec.Split, rec.Landmark}, d.line); first > 0 {
+			return d.errorf(0, "%s landmark %d is already in line %d; want one record per landmark", rec.Split, rec.Landmark,
+				first)
+		}
+		use(&rec)
+		return nil
+	})
+	return header, err
 }
 
-func readRecord(d *document, rec *Record) error {
-	extra, err := d.object(d.root(), rec, recordFields, "landmark_id", "split", "outcome")
-	if err != nil {
-		return err
+// seenRecords finds a landmark that occurs twice. In a file in order, as hgld writes it, a landmark takes 8 bytes.
+type seenRecords struct {
+	sorted []int64       // of each line from the second
+	first  map[int64]int // line of each, once one is out of order
+}
+
+// add returns the line of an earlier record of a landmark, 0 if there is none.
+func (s *seenRecords) add(k LandmarkKey, line int) int {
+	key := int64(slices.Index(Splits, k.Split))<<32 | int64(k.Landmark)
+	if n := len(s.sorted); s.first == nil && (n == 0 || s.sorted[n-1] < key) {
+		s.sorted = append(s.sorted, key)
+		return 0
 	}
-	rec.Extra = extra
-	for _, m := range d.members(d.root()) {
-		if m.key != "values" || rec.Values == nil {
-			continue
+	if s.first == nil {
+		s.first = map[int64]int{}
+		for i, k := range s.sorted {
+			s.first[k] = i + 2
 		}
-		for i, e := range d.elements(m.value) {
-			if rec.Values[i].Extra, err = d.object(e, &rec.Values[i], tagValueFields); err != nil {
-				return err
-			}
+		s.sorted = nil
+	}
+	before := s.first[key]
+	if before == 0 {
+		s.first[key] = line
+	}
+	return before
+}
+
+// readLines decodes the first line of r into header, after a check of the version in its field key, and calls use for
+// every other line.
+func readLines(r io.Reader, name, key string, version int, header any, use func(*document) error) error {
+	empty := true
+	err := eachLine(r, name, func(d *document) error {
+		if empty = false; d.line > 1 {
+			return use(d)
 		}
+		if _, err := d.version(key, version); err != nil {
+			return err
+		}
+		return d.decode(header)
+	})
+	if err == nil && empty {
+		err = fmt.Errorf(`%s:1: the file is empty; want the header {"%s": %d, …}`, name, key, version)
 	}
-	if err := rec.Check(); err != nil {
-		return d.errorf(0, "%w", err)
-	}
-	return nil
+	return err
 }
 
 // eachLine calls use for every line of r, as a checked document.
@@ -151,13 +166,7 @@ func eachLine(r io.Reader, name string, use func(*document) error) error {
 // TagsWriter writes tags.jsonl record by record.
 type TagsWriter struct {
 	w    io.Writer
-	seen map[landmarkKey]bool
-}
-
-// landmarkKey identifies a landmark: its id within its split.
-type landmarkKey struct {
-	split    Split
-	landmark LandmarkID
+	seen map[LandmarkKey]bool
 }
 
 // NewTagsWriter writes the header in the current format version and returns a writer
@@ -165,8 +174,9 @@ type landmarkKey struct {
 // after each record.
 func NewTagsWriter(w io.Writer, h TagsHeader) (*TagsWriter, error) {
 	h.Version = TagsVersion
-	t := &TagsWriter{w: w, seen: map[landmarkKey]bool{}}
-	if err := t.line(h.MarshalJSON()); err != nil {
+	t := &TagsWriter{w: w, seen: map[LandmarkKey]bool{}}
+	data, err := h.MarshalJSON()
+	if err := writeLine(w, data, err); err != nil {
 		return nil, fmt.Errorf("tags.jsonl: header: %w", err)
 	}
 	return t, nil
@@ -175,13 +185,15 @@ func NewTagsWriter(w io.Writer, h TagsHeader) (*TagsWriter, error) {
 // Write appends one record as one line, in a single call of the underlying writer. If
 // ReadTags would reject the record, it returns an error and writes nothing.
 func (t *TagsWriter) Write(rec Record) error {
-	key := landmarkKey{rec.Split, rec.Landmark}
+	key := LandmarkKey{rec.Split, rec.Landmark}
 	err := rec.Check()
 	if err == nil && t.seen[key] {
 		err = errors.New("the landmark was already written; want one record per landmark")
 	}
 	if err == nil {
-		err = t.line(rec.MarshalJSON())
+		var data []byte
+		data, err = rec.MarshalJSON()
+		err = writeLine(t.w, data, err)
 	}
 	if err != nil {
 		return fmt.Errorf("tags.jsonl: %s landmark %d: %w", rec.Split, rec.Landmark, err)
@@ -190,14 +202,15 @@ func (t *TagsWriter) Write(rec Record) error {
 	return nil
 }
 
-func (t *TagsWriter) line(data []byte, err error) error {
+// writeLine writes a line in a single call.
+func writeLine(w io.Writer, data []byte, err error) error {
 	if err != nil {
 		return err
 	}
 	if len(data) >= maxLine {
 		return fmt.Errorf("line of %d bytes; readers accept %d", len(data), maxLine)
 	}
-	_, err = t.w.Write(append(data, '\n'))
+	_, err = w.Write(append(data, '\n'))
 	return err
 }
 

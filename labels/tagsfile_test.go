@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 const tagsText = `{"hgld_tags":1,"tool":"hgld 1.0","source":"page","site":{"a":[1,2]}}
@@ -14,9 +16,7 @@ const tagsText = `{"hgld_tags":1,"tool":"hgld 1.0","source":"page","site":{"a":[
 
 func TestTagsRoundTripKeepsEveryField(t *testing.T) {
 	h, records, err := ReadTags(strings.NewReader(tagsText), "tags.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := string(h.Extra["site"]); got != `{"a":[1,2]}` {
 		t.Errorf("header field site = %s", got)
 	}
@@ -24,9 +24,7 @@ func TestTagsRoundTripKeepsEveryField(t *testing.T) {
 		t.Errorf("value field lang = %s", got)
 	}
 	var b bytes.Buffer
-	if err := WriteTags(&b, h, records); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteTags(&b, h, records))
 	want := strings.Replace(tagsText, `is \ufffd,`, "is \uFFFD,", 1)
 	if b.String() != want {
 		t.Errorf("written\n%s\nwant\n%s", b.String(), want)
@@ -101,13 +99,8 @@ func TestTagsWriterRefusesInvalidRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			w, err := NewTagsWriter(&b, TagsHeader{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Write(good); err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(NewTagsWriter(&b, TagsHeader{}))(t)
+			must.Do(t, w.Write(good))
 			before := b.Len()
 			if err := w.Write(c.rec); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %s", err, c.want)
@@ -136,9 +129,7 @@ func FuzzReadTags(f *testing.F) {
 		if err != nil {
 			t.Fatalf("cannot read what was written: %v\n%s", err, once.Bytes())
 		}
-		if err := WriteTags(&twice, h, records); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteTags(&twice, h, records))
 		if !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Fatalf("written again:\n%s\nwas\n%s", twice.Bytes(), once.Bytes())
 		}

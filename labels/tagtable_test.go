@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestTagTableHasOneRowPerLandmark(t *testing.T) {
@@ -14,9 +16,7 @@ func TestTagTableHasOneRowPerLandmark(t *testing.T) {
 		"index,0,\" \",,\"http://x/B,_C\",\"two\nlines\"\r\n" +
 		"train,7,,,,\r\n"
 	rows, err := ReadTagTable(strings.NewReader(text), "t.csv", "instance_of", ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []TagRow{
 		{LandmarkKey{Train, 0}, "http://x/A", "Q837662", "horse  racing venue", "t.csv:2"},
 		{LandmarkKey{Index, 0}, "http://x/B,_C", "", " ", "t.csv:3"},
@@ -67,10 +67,7 @@ func TestTagTableErrorsNameTheRow(t *testing.T) {
 func TestLongestTagFitsIntoItsLine(t *testing.T) {
 	long := strings.Repeat("\x01", maxTagField)
 	text := "split,landmark_id,tag,category,wikidata_id\ntrain,1," + long + "," + long + "," + long + "\n"
-	rows, err := ReadTagTable(strings.NewReader(text), "t.csv", "tag", ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(ReadTagTable(strings.NewReader(text), "t.csv", "tag", ReadOptions{}))(t)
 	rec := Record{Landmark: 1, Split: Train, Outcome: OK, Tag: rows[0].Tag, Raw: rows[0].Tag, Category: rows[0].Category,
 		Item:  rows[0].Item,
 		Title: rows[0].Category, Values: []TagValue{{Raw: rows[0].Tag, Text: rows[0].Tag}}}

@@ -2,13 +2,12 @@ package scrape
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"hgld/internal/filehash"
 	"hgld/internal/regular"
 	"hgld/labels"
 )
@@ -30,12 +29,8 @@ func (e *CategoriesError) Error() string { return e.Path + ": " + e.What }
 // file names none. It returns the error of reading a file, an error of package labels, or a
 // *CategoriesError.
 func ReadCategories(paths []string, split labels.Split) (Input, error) {
-	type id struct {
-		split    labels.Split
-		landmark labels.LandmarkID
-	}
 	input := Input{Name: strings.Join(paths, ", ")}
-	from := map[id]string{}
+	from := map[labels.LandmarkKey]string{}
 	var sums []string
 	for _, path := range paths {
 		data, err := regular.ReadFile(path)
@@ -50,7 +45,7 @@ func ReadCategories(paths []string, split labels.Split) (Input, error) {
 			return input, err
 		}
 		for _, l := range landmarks {
-			key := id{l.Split, l.ID}
+			key := labels.LandmarkKey{Split: l.Split, Landmark: l.ID}
 			if first, twice := from[key]; twice {
 				return input, &CategoriesError{Path: path, Twice: true,
 					What: fmt.Sprintf("%s landmark %d is already in %s", l.Split, l.ID, first)}
@@ -58,8 +53,7 @@ func ReadCategories(paths []string, split labels.Split) (Input, error) {
 			from[key] = path
 		}
 		input.Landmarks = append(input.Landmarks, landmarks...)
-		sum := sha256.Sum256(data)
-		sums = append(sums, hex.EncodeToString(sum[:]))
+		sums = append(sums, filehash.Text(data))
 	}
 	input.SHA256 = strings.Join(sums, " ")
 	return input, nil

@@ -62,19 +62,24 @@ func (e *IncompleteError) Unwrap() error { return e.Cause }
 // Run returns a *filelock.LockedError, *MismatchError or *ReadError before it changes
 // anything, an *IncompleteError if the crawl has to be run again, and disk errors.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
-	if err := cfg.Out.Check(); err != nil {
-		return nil, fmt.Errorf("scrape: %w", err)
-	}
 	retries, err := cfg.retries()
 	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
-	s, err := openState(cfg.State, cfg.settings(), slices.Contains(cfg.Retry, lost))
-	if err != nil {
-		return nil, fmt.Errorf("scrape: %w", err)
+	return cfg.onState(slices.Contains(cfg.Retry, lost),
+		func(s *state) (*Report, error) { return run(ctx, cfg, s, retries) })
+}
+
+// onState checks the output, opens the state, and closes it after use. lost is as in openState.
+func (cfg *Config) onState(lost bool, use func(*state) (*Report, error)) (report *Report, err error) {
+	if err = cfg.Out.Check(); err == nil {
+		var s *state
+		if s, err = openState(cfg.State, cfg.settings(), lost); err == nil {
+			report, err = use(s)
+			err = errors.Join(err, s.close())
+		}
 	}
-	report, err := run(ctx, cfg, s, retries)
-	if err = errors.Join(err, s.close()); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("scrape: %w", err)
 	}
 	return report, nil
@@ -95,7 +100,7 @@ func run(ctx context.Context, cfg Config, s *state, retries []Retry) (*Report, e
 			return nil, &IncompleteError{Total: len(f.titles), RetryAt: retryAt(err), Cause: err}
 		}
 	}
-	var before map[labels.Split]map[labels.LandmarkID]Tagged
+	var before map[labels.LandmarkKey]Tagged
 	if cfg.Out.Changes != "" {
 		var err error
 		if before, err = cfg.Out.tagsBefore(); err != nil {
@@ -401,7 +406,7 @@ func (c *crawl) findOrQueue(tx *sql.Tx, i, tries int) (*labels.Record, error) {
 	if c.ended[i] {
 		return nil, nil
 	}
-	rec, tasks, err := c.state.finding(tx, c.source, c.titles[i])
+	rec, tasks, _, err := c.state.finding(tx, c.source, c.titles[i])
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
 	"hgld/scrape/polite"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -72,10 +73,7 @@ var mustRun = sourcetest.Run
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return data
 }
 
@@ -89,9 +87,7 @@ func TestCrawlWritesARecordForEveryLandmark(t *testing.T) {
 		Category: "http://evil.net/x"})
 	report, tags := mustRun(t, cfg)
 	header, records, err := labels.ReadTags(bytes.NewReader(tags), "tags.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if header.Source != "page" || header.Tool != "hgld test" || string(header.Extra["policy"]) != `"first"` {
 		t.Errorf("header %+v", header)
 	}
@@ -306,29 +302,6 @@ func TestSuccessiveUnreadablePagesStopTheCrawl(t *testing.T) {
 	if _, want := mustRun(t, newSite(t, places(90)).config(t, t.TempDir())); !bytes.Equal(got, want) {
 		t.Error("once the site is back, tags.jsonl differs")
 	}
-}
-
-func TestMaxRequestsEndsARunEarly(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, places(30))
-	_, want := mustRun(t, s.config(t, t.TempDir()))
-	s.change = func(p *polite.Settings) { p.MaxRequests = 12 }
-	dir := t.TempDir()
-	for run := range 6 { // 30 pages and 3 targets of redirects, at most 11 a run beside robots.txt
-		cfg := s.config(t, dir)
-		_, err := scrape.Run(t.Context(), cfg)
-		var stop *polite.StopError
-		switch {
-		case err == nil && run >= 2:
-			if !bytes.Equal(readFile(t, cfg.Out.Tags), want) {
-				t.Error("tags.jsonl differs from that of one run")
-			}
-			return
-		case !errors.As(err, &stop):
-			t.Fatalf("run %d: %v, want a stop", run, err)
-		}
-	}
-	t.Error("six runs of 12 requests did not finish 30 pages")
 }
 
 func TestStateRefusesOtherSettings(t *testing.T) {

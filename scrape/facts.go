@@ -4,11 +4,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"hgld/internal/crash"
-	"hgld/internal/filehash"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/crash"
+	"hgld/internal/filehash"
 )
 
 // exchange is the result of one Ask.
@@ -98,30 +99,23 @@ func (s *state) fact(tx *sql.Tx, t Task) (Fact, bool, error) {
 
 // answers returns the stored responses of a batch, in the order of the requests.
 func (s *state) answers(tx *sql.Tx, batch int64) ([]Answer, error) {
-	rows, err := tx.Query(`SELECT step, method, url, form, status, type, fetched, agent, sha256, row_sha256
-		FROM response WHERE batch = ? ORDER BY id`, batch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var all []Answer
 	var sums []string
-	for rows.Next() {
-		var r response
-		var hash string
-		if err := rows.Scan(&r.step, &r.Method, &r.URL, &r.Form, &r.Status, &r.Type, &r.fetched, &r.agent, &r.sum,
-			&hash); err != nil {
-			return nil, err
-		}
+	var r response
+	var hash string
+	err := eachRow(tx, func() (err error) {
 		if r.hash() != hash {
-			return nil, &DamageError{URL: r.URL, Err: errRow}
+			return &DamageError{URL: r.URL, Err: errRow}
 		}
 		if r.Fetched, err = time.Parse(time.RFC3339, r.fetched); err != nil {
-			return nil, fmt.Errorf("response %d: %w", batch, err)
+			return fmt.Errorf("response %d: %w", batch, err)
 		}
 		all, sums = append(all, r.Answer), append(sums, r.sum)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, []any{&r.step, &r.Method, &r.URL, &r.Form, &r.Status, &r.Type, &r.fetched, &r.agent, &r.sum, &hash},
+		`SELECT step, method, url, form, status, type, fetched, agent, sha256, row_sha256
+		FROM response WHERE batch = ? ORDER BY id`, batch)
+	if err != nil {
 		return nil, err
 	}
 	for i := range all {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/scrape"
 	"hgld/scrape/testing/sourcetest"
 )
@@ -19,17 +20,9 @@ const fewFiles = "HGLD_CRAWL_FILES"
 
 // rereadProcess is the child process. It parses the stored pages in dir again.
 func rereadProcess(t *testing.T, url, dir, limit string) {
-	n, err := strconv.ParseUint(limit, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := sourcetest.Config(sourcetest.Sources[0], url, dir, places(27))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.ParseUint(limit, 10, 64))(t)
+	cfg := must.Get(sourcetest.Config(sourcetest.Sources[0], url, dir, places(27)))(t)
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}))
 	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}

@@ -29,20 +29,13 @@ func putFinding(tx *sql.Tx, rec labels.Record, tries int) (bool, error) {
 
 // outcomes returns the outcome of every title that has one.
 func (s *state) outcomes() (map[string]labels.Outcome, error) {
-	rows, err := s.db.Query(`SELECT title, outcome FROM finding`)
-	if err != nil {
-		return nil, s.namedError(err)
-	}
-	defer rows.Close()
 	all := map[string]labels.Outcome{}
-	for rows.Next() {
-		var title, outcome string
-		if err := rows.Scan(&title, &outcome); err != nil {
-			return nil, s.namedError(err)
-		}
+	var title, outcome string
+	err := eachRow(s.db, func() error {
 		all[title] = labels.Outcome(outcome)
-	}
-	return all, s.namedError(rows.Err())
+		return nil
+	}, []any{&title, &outcome}, `SELECT title, outcome FROM finding`)
+	return all, s.namedError(err)
 }
 
 // record returns the record of a title.

@@ -102,16 +102,13 @@ func (w *itemWalk) add(all, more []Task) []Task {
 // visit adds the items of one level and returns the tasks of the next.
 func (w *itemWalk) visit(level []Task) (next []Task, err error) {
 	found, lacking, err := w.look(level)
+	if err == nil && len(lacking) > 0 && w.ask != nil {
+		if err = w.ask(lacking); err == nil {
+			found, lacking, err = w.look(level)
+		}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(lacking) > 0 && w.ask != nil {
-		if err := w.ask(lacking); err != nil {
-			return nil, err
-		}
-		if found, lacking, err = w.look(level); err != nil {
-			return nil, err
-		}
 	}
 	w.lacking = append(w.lacking, lacking...)
 	for _, l := range found {
@@ -172,22 +169,15 @@ func (w *itemWalk) sorted() []labels.Item {
 // crawl gets them.
 func (s *state) markUnlinked(source Linker) error {
 	step := source.LinkStep()
-	rows, err := s.db.Query(`SELECT key, data FROM fact WHERE step = ? AND again = ''`, step)
-	if err != nil {
-		return s.namedError(err)
-	}
-	defer rows.Close()
 	var old []Task
-	for rows.Next() {
-		var key, data string
-		if err := rows.Scan(&key, &data); err != nil {
-			return s.namedError(err)
-		}
+	var key, data string
+	err := eachRow(s.db, func() error {
 		if _, _, err := source.Item(Task{step, key}, Fact(data)); err != nil {
 			old = append(old, Task{step, key})
 		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(old) == 0 {
+		return nil
+	}, []any{&key, &data}, `SELECT key, data FROM fact WHERE step = ? AND again = ''`, step)
+	if err != nil || len(old) == 0 {
 		return s.namedError(err)
 	}
 	return s.inTransaction(func(tx *sql.Tx) error {

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -86,10 +87,7 @@ func asked(s *sourcetest.Site) map[string]int {
 
 func readItems(t *testing.T, path string) map[string]labels.Item {
 	t.Helper()
-	list, err := labels.OpenItems(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(labels.OpenItems(path))(t)
 	all := map[string]labels.Item{}
 	for _, i := range list {
 		all[i.ID] = i
@@ -272,9 +270,7 @@ func TestItemsAreAddedToAnEarlierCrawl(t *testing.T) {
 	if plan, err = scrape.NewPlan(cfg); err != nil || plan.Requests != 0 {
 		t.Errorf("plan of a finished crawl %+v, %v", plan, err)
 	}
-	if err := os.Remove(cfg.Out.Items); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(cfg.Out.Items))
 	n = len(s.Log())
 	if _, err := scrape.Reparse(t.Context(), cfg); err != nil || len(s.Log()) != n {
 		t.Errorf("reparse: %v, %d requests", err, len(s.Log())-n)

@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/scrape"
 )
 
 func TestOutputIsCheckedBeforeTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	for tags, want := range map[string]string{
 		file:                            "",
 		filepath.Join(dir, "new.jsonl"): "",

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
 	"hgld/scrape"
 	"hgld/scrape/testing/sourcetest"
@@ -44,9 +45,7 @@ func crawlUntilThePowerFails(t *testing.T, dir string) {
 	source := sourcetest.Sources[slices.IndexFunc(sourcetest.Sources,
 		func(s sourcetest.Source) bool { return s.Name == os.Getenv("HGLD_POWERCUT_SOURCE") })]
 	cfg, err := sourcetest.Config(source, os.Getenv("HGLD_POWERCUT_URL"), dir, sourcetest.Places(placesOfPowerCuts))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cfg.Progress = func(p scrape.Progress) {
 		for _, title := range p.Titles {
 			if err := powercut.Acknowledge(dir, title); err != nil {
@@ -55,9 +54,7 @@ func crawlUntilThePowerFails(t *testing.T, dir string) {
 		}
 	}
 	_, err = scrape.Run(context.Background(), cfg)
-	if err := errors.Join(err, powercut.Acknowledge(dir, "tags.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, powercut.Acknowledge(dir, "tags.jsonl")))
 }
 
 // goesOn runs the crawl on what a power cut left, and compares the result with want.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"sync"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/filehash"
 	"hgld/internal/regular"
 )
 
@@ -32,8 +32,7 @@ func (s rawStore) path(sum string) string { return filepath.Join(s.dir, sum[:2],
 // put stores body unless an intact copy exists, and returns its sha256. The body is on disk
 // when put returns.
 func (s rawStore) put(body []byte) (string, error) {
-	hash := sha256.Sum256(body)
-	sum := hex.EncodeToString(hash[:])
+	sum := filehash.Text(body)
 	path := s.path(sum)
 	if _, err := os.Stat(path); err == nil {
 		if _, err := s.get(sum); err == nil {
@@ -73,7 +72,7 @@ func (s rawStore) get(sum string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", path, errNotKept, err)
 	}
-	if hash := sha256.Sum256(body); hex.EncodeToString(hash[:]) != sum {
+	if filehash.Text(body) != sum {
 		return nil, fmt.Errorf("%s: %w", path, errNotKept)
 	}
 	return body, nil
@@ -102,6 +101,4 @@ func gunzip(data []byte) ([]byte, error) {
 }
 
 // sweep removes the temporary files of killed processes.
-func (s rawStore) sweep() error {
-	return atomicfile.Sweep(s.dir, "*/.*.tmp-*")
-}
+func (s rawStore) sweep() error { return atomicfile.Sweep(s.dir, "*/.*.tmp-*") }

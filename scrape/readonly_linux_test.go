@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hgld/internal/testing/must"
 	"hgld/scrape"
 )
 
@@ -23,9 +24,7 @@ func TestPlanReadsAFolderThatCannotBeWritten(t *testing.T) {
 	cfg := s.config(t, dir)
 	mustRun(t, cfg)
 	for path, mode := range map[string]os.FileMode{filepath.Dir(dir): 0o755, cfg.State: 0o555} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, mode))
 	}
 	defer os.Chmod(cfg.State, 0o755)
 	type answer struct {
@@ -47,10 +46,7 @@ func TestPlanReadsAFolderThatCannotBeWritten(t *testing.T) {
 	if a := <-answers; a.err != nil || a.plan.Done != 3 || a.plan.Requests != 0 {
 		t.Errorf("plan %+v, error %v", a.plan, a.err)
 	}
-	left, err := os.ReadDir(cfg.State)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must.Get(os.ReadDir(cfg.State))(t)
 	for _, e := range left {
 		if e.Name() == "scrape.db-wal" || e.Name() == "scrape.db-shm" {
 			t.Errorf("%s is there: the folder could be written", e.Name())

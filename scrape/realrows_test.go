@@ -10,8 +10,9 @@ import (
 
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -23,10 +24,7 @@ const categoryItem = "Wikimedia category"
 // have a tag without a qualifier and no item.
 func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	t.Helper()
-	f, err := os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv")))(t)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) != 920 || strings.Join(rows[0][:5],
@@ -35,14 +33,8 @@ func realRows(t *testing.T) (places []fakecommons.Category, urls []string) {
 	}
 	tagged := 0
 	for i, row := range rows[1:] {
-		id, err := strconv.Atoi(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		title, err := labels.Title(row[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(strconv.Atoi(row[1]))(t)
+		title := must.Get(labels.Title(row[2]))(t)
 		c := fakecommons.Category{Landmark: labels.LandmarkID(id), Title: title, Item: row[3], Variant: fakecommons.NoTag}
 		if c.Item == "" {
 			c.Item = fmt.Sprint("Q", 300_000_000+i)

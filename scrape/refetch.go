@@ -51,15 +51,9 @@ func (cfg *Config) retries() ([]Retry, error) {
 	return all, nil
 }
 
-// finding builds the record of a title, or returns the tasks that are still missing.
-func (s *state) finding(tx *sql.Tx, source Source, title string) (labels.Record, []Task, error) {
-	rec, tasks, _, err := s.findingWithTasks(tx, source, title)
-	return rec, tasks, err
-}
-
-// findingWithTasks is like finding and also returns the tasks whose facts it looked up.
-func (s *state) findingWithTasks(tx *sql.Tx, source Source, title string) (
-	rec labels.Record, lacking, used []Task, err error) {
+// finding builds the record of a title, or returns the tasks that are still missing. used are the tasks whose facts it
+// looked up.
+func (s *state) finding(tx *sql.Tx, source Source, title string) (rec labels.Record, lacking, used []Task, err error) {
 	rec, lacking = source.Finding(title, func(t Task) (Fact, bool) {
 		if err != nil {
 			return nil, false
@@ -135,7 +129,7 @@ func (s *state) markRetries(source Source, titles []string, retries []Retry) err
 			if !chosen[outcomes[title]] {
 				continue
 			}
-			_, _, used, err := s.findingWithTasks(tx, source, title)
+			_, _, used, err := s.finding(tx, source, title)
 			if err != nil {
 				return err
 			}
@@ -151,28 +145,21 @@ func (s *state) markRetries(source Source, titles []string, retries []Retry) err
 
 // lostBatches returns the batches with at least one response whose file is missing.
 func (s *state) lostBatches() ([]int64, error) {
-	rows, err := s.db.Query(`SELECT batch, sha256 FROM response`)
-	if err != nil {
-		return nil, s.namedError(err)
-	}
-	defer rows.Close()
 	var gone []int64
-	for rows.Next() {
-		var batch int64
-		var sum string
-		if err := rows.Scan(&batch, &sum); err != nil {
-			return nil, s.namedError(err)
-		}
+	var batch int64
+	var sum string
+	err := eachRow(s.db, func() error {
 		if len(sum) < 2 {
-			return nil, fmt.Errorf("response %d: %.80q is not a sha256; the state is damaged", batch, sum)
+			return fmt.Errorf("response %d: %.80q is not a sha256; the state is damaged", batch, sum)
 		}
 		_, err := os.Stat(s.raw.path(sum))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			gone = append(gone, batch)
 		case err != nil:
-			return nil, &ReadError{URL: s.raw.path(sum), Err: err}
+			return &ReadError{URL: s.raw.path(sum), Err: err}
 		}
-	}
-	return gone, s.namedError(rows.Err())
+		return nil
+	}, []any{&batch, &sum}, `SELECT batch, sha256 FROM response`)
+	return gone, s.namedError(err)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"hgld/labels"
 )
@@ -22,18 +21,7 @@ var ErrMoreNeeded = errors.New("a required response was never stored")
 // *DamageError, if there is damage. If a response cannot be read, Reparse returns a
 // *ReadError and marks nothing.
 func Reparse(ctx context.Context, cfg Config) (*Report, error) {
-	if err := cfg.Out.Check(); err != nil {
-		return nil, fmt.Errorf("scrape: %w", err)
-	}
-	s, err := openState(cfg.State, cfg.settings(), false)
-	if err != nil {
-		return nil, fmt.Errorf("scrape: %w", err)
-	}
-	report, err := reparse(ctx, cfg, s)
-	if err = errors.Join(err, s.close()); err != nil {
-		return nil, fmt.Errorf("scrape: %w", err)
-	}
-	return report, nil
+	return cfg.onState(false, func(s *state) (*Report, error) { return reparse(ctx, cfg, s) })
 }
 
 func reparse(ctx context.Context, cfg Config, s *state) (*Report, error) {
@@ -75,7 +63,7 @@ func (r *rebuild) rebuildFindings(from, to int) error {
 	p := Progress{Total: len(r.titles)}
 	err := r.state.inTransaction(func(tx *sql.Tx) error {
 		for _, title := range r.titles[from:to] {
-			rec, lacking, err := r.state.finding(tx, r.cfg.Source, title)
+			rec, lacking, _, err := r.state.finding(tx, r.cfg.Source, title)
 			switch {
 			case err != nil:
 				return err
@@ -134,20 +122,13 @@ type batch struct {
 }
 
 func (s *state) batches() ([]batch, error) {
-	rows, err := s.db.Query(`SELECT id, step FROM response WHERE id = batch ORDER BY id`)
-	if err != nil {
-		return nil, s.namedError(err)
-	}
-	defer rows.Close()
 	var all []batch
-	for rows.Next() {
-		var b batch
-		if err := rows.Scan(&b.id, &b.step); err != nil {
-			return nil, s.namedError(err)
-		}
+	var b batch
+	err := eachRow(s.db, func() error {
 		all = append(all, b)
-	}
-	return all, s.namedError(rows.Err())
+		return nil
+	}, []any{&b.id, &b.step}, `SELECT id, step FROM response WHERE id = batch ORDER BY id`)
+	return all, s.namedError(err)
 }
 
 // reread parses one batch again. If it is damaged, reread marks its facts and returns a
@@ -185,18 +166,11 @@ func (s *state) reread(tx *sql.Tx, source Source, b batch) error {
 
 // keysOf lists the keys whose facts come from a batch.
 func keysOf(tx *sql.Tx, batch int64) ([]string, error) {
-	rows, err := tx.Query(`SELECT key FROM fact WHERE batch = ?`, batch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var keys []string
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			return nil, err
-		}
+	var key string
+	err := eachRow(tx, func() error {
 		keys = append(keys, key)
-	}
-	return keys, rows.Err()
+		return nil
+	}, []any{&key}, `SELECT key FROM fact WHERE batch = ?`, batch)
+	return keys, err
 }

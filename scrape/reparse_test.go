@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
 	"hgld/scrape/polite"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func TestReparseNeedsNoNetwork(t *testing.T) {
@@ -69,9 +70,7 @@ func TestDamagedBodyIsFoundAndFetchedAgain(t *testing.T) {
 	for _, path := range []string{kept[3], kept[11]} {
 		data := readFile(t, path)
 		data[len(data)/2] ^= 0x40
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 	}
 	for time := range 3 { // the error is the same every time
 		_, err := scrape.Reparse(t.Context(), cfg)
@@ -100,9 +99,7 @@ func TestFindingIsKeptUntilReplaced(t *testing.T) {
 	cfg := s.config(t, t.TempDir())
 	_, want := mustRun(t, cfg)
 	for _, path := range keptBodies(t, cfg) {
-		if err := os.WriteFile(path, []byte("damaged"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("damaged"), 0o644))
 	}
 	if _, err := scrape.Reparse(t.Context(), cfg); !errors.As(err, new(*scrape.DamageError)) {
 		t.Fatal(err)
@@ -143,17 +140,13 @@ func TestReadErrorDropsNoPage(t *testing.T) {
 		"link to itself":  {replace(func() error { return os.Symlink(one, one) }), restore, false},
 		"folder in place": {replace(func() error { return os.Mkdir(one, 0o755) }), restore, false},
 	} {
-		if err := c.spoil(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.spoil())
 		_, err := scrape.Reparse(t.Context(), cfg)
 		var unread *scrape.ReadError
 		if !errors.As(err, &unread) || errors.Is(err, fs.ErrNotExist) != c.gone || !strings.Contains(err.Error(), raw) {
 			t.Errorf("%s: error %v, want a *ReadError that names a file in %s", name, err, raw)
 		}
-		if err := c.mend(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.mend())
 		if _, err := scrape.Reparse(t.Context(), cfg); err != nil || !bytes.Equal(readFile(t, cfg.Out.Tags), want) {
 			t.Errorf("%s: once it is mended: %v", name, err)
 		}
@@ -179,9 +172,7 @@ func TestRetryRefetchesTheNamedOutcomes(t *testing.T) {
 	}
 	asked("failed", 0)
 	asked("missing", report.Splits[0].Outcomes[labels.Missing])
-	if err := os.RemoveAll(filepath.Join(cfg.State, "raw")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(cfg.State, "raw")))
 	asked("lost", 27)
 	if _, err := scrape.Reparse(t.Context(), cfg); err != nil {
 		t.Error(err)

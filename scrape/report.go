@@ -1,6 +1,8 @@
 package scrape
 
 import (
+	"slices"
+
 	"hgld/labels"
 )
 
@@ -42,7 +44,12 @@ type SplitReport struct {
 	Coverage  float64                `json:"coverage"`  // Tagged / Landmarks
 	Outcomes  map[labels.Outcome]int `json:"outcomes"`  // landmarks by outcome
 
-	PaperLandmarks int `json:"paper_landmarks,omitempty"` // Landmarks of the paper; 0: not reported
+	PaperCounts
+}
+
+// PaperCounts are the paper's counts for a split, 0 where it reports none.
+type PaperCounts struct {
+	PaperLandmarks int `json:"paper_landmarks,omitempty"` // all landmarks
 	PaperTagged    int `json:"paper_tagged,omitempty"`    // those with a tag, before its cleaning
 	PaperSelected  int `json:"paper_selected,omitempty"`  // those with a tag, after its cleaning
 }
@@ -84,18 +91,13 @@ type Failure struct {
 // paperTags is the paper's number of distinct tags of train and index: "5.7k".
 const paperTags = 5_700
 
-// paper returns the paper's counts: "Out of the original 203k landmarks in GLDv2-train, we were able to
+// paper has the paper's counts: "Out of the original 203k landmarks in GLDv2-train, we were able to
 // scrape supercategories for 129.1k. For the 101k landmarks in GLDv2-index […] 68.1k […] selected
 // landmarks of 128.8k and 67.9k" (Optimization of Rank Losses for Image Retrieval, section VI-A). The
 // pages have changed since, so a scrape finds more today.
-func paper(split labels.Split) (landmarks, tagged, selected int) {
-	switch split {
-	case labels.Train:
-		return 203_094, 129_100, 128_800
-	case labels.Index:
-		return 101_297, 68_100, 67_900
-	}
-	return 0, 0, 0
+var paper = map[labels.Split]PaperCounts{
+	labels.Train: {203_094, 129_100, 128_800},
+	labels.Index: {101_297, 68_100, 67_900},
 }
 
 func newReport(cfg Config, f *frontier) *Report {
@@ -142,13 +144,15 @@ func (r *Report) count(rec labels.Record) {
 }
 
 func (r *Report) split(name labels.Split) *SplitReport {
-	for i := range r.Splits {
-		if r.Splits[i].Split == name {
-			return &r.Splits[i]
-		}
+	return find(&r.Splits, func(s SplitReport) bool { return s.Split == name },
+		SplitReport{Split: name, Outcomes: map[labels.Outcome]int{}, PaperCounts: paper[name]})
+}
+
+// find returns the element of a list for which is is true. If there is none, it adds one.
+func find[T any](list *[]T, is func(T) bool, added T) *T {
+	at := slices.IndexFunc(*list, is)
+	if at < 0 {
+		at, *list = len(*list), append(*list, added)
 	}
-	s := SplitReport{Split: name, Outcomes: map[labels.Outcome]int{}}
-	s.PaperLandmarks, s.PaperTagged, s.PaperSelected = paper(name)
-	r.Splits = append(r.Splits, s)
-	return &r.Splits[len(r.Splits)-1]
+	return &(*list)[at]
 }

@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/ramdisk"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -164,12 +165,8 @@ func (r *round) run(t *testing.T, random *rand.Rand, kill bool) bool {
 	t.Helper()
 	cmd := process(t, r.site.URL, r.dir, r.source)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, cmd.Start())
 	left := random.IntN(12)
 	if random.IntN(4) == 0 { // during its start
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
@@ -220,12 +217,8 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 	dir := t.TempDir()
 	first := process(t, s.URL, dir, source)
 	out, err := first.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, first.Start())
 	defer func() { _ = first.Process.Kill(); _ = first.Wait() }()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
@@ -240,9 +233,7 @@ func TestTwoProcessesCannotShareAState(t *testing.T) {
 	if _, err := scrape.NewPlan(cfg); err != nil {
 		t.Errorf("a plan beside a running crawl: %v", err)
 	}
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Process.Kill())
 	_ = first.Wait()
 	// The lock of a killed process is free, and another process sees ours.
 	tried := false

@@ -48,14 +48,6 @@ type Tagged struct {
 
 func tagged(r labels.Record) Tagged { return Tagged{r.Outcome, r.Tag, r.Raw, r.QID} }
 
-// NoVersionsError is the error for a source that cannot tell what has changed.
-type NoVersionsError struct{ Source string }
-
-// Error names the source.
-func (e *NoVersionsError) Error() string {
-	return fmt.Sprintf("the source %s cannot tell what has changed", e.Source)
-}
-
 // ErrNoTagsBefore is wrapped by the error of a run that lists changes if there is no tags.jsonl of
 // an earlier run.
 var ErrNoTagsBefore = errors.New("changes are found by the tags of an earlier run")
@@ -65,7 +57,7 @@ var ErrNoTagsBefore = errors.New("changes are found by the tags of an earlier ru
 func (s *state) watch(ctx context.Context, source Source) error {
 	w, ok := source.(Watcher)
 	if !ok {
-		return &NoVersionsError{source.Name()}
+		return fmt.Errorf("the source %s cannot tell what has changed", source.Name())
 	}
 	for _, step := range w.Steps() {
 		known, err := s.versions(w, step)
@@ -91,21 +83,14 @@ type versions struct {
 
 func (s *state) versions(w Watcher, step string) (versions, error) {
 	v := versions{of: map[string]string{}}
-	rows, err := s.db.Query(`SELECT key, data FROM fact WHERE step = ? AND again = '' ORDER BY batch, key`, step)
-	if err != nil {
-		return v, s.namedError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key, data string
-		if err := rows.Scan(&key, &data); err != nil {
-			return v, s.namedError(err)
-		}
+	var key, data string
+	err := eachRow(s.db, func() error {
 		if version := w.Version(step, Fact(data)); version != "" {
 			v.keys, v.of[key] = append(v.keys, key), version
 		}
-	}
-	return v, s.namedError(rows.Err())
+		return nil
+	}, []any{&key, &data}, `SELECT key, data FROM fact WHERE step = ? AND again = '' ORDER BY batch, key`, step)
+	return v, s.namedError(err)
 }
 
 func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []string, before map[string]string) error {
@@ -131,7 +116,7 @@ func (s *state) watchBatch(ctx context.Context, w Watcher, step string, keys []s
 }
 
 // tagsBefore reads the tags.jsonl that the run is going to replace.
-func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, error) {
+func (o Output) tagsBefore() (map[labels.LandmarkKey]Tagged, error) {
 	records, err := labels.OpenTags(o.Tags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", ErrNoTagsBefore, err)
@@ -139,19 +124,16 @@ func (o Output) tagsBefore() (map[labels.Split]map[labels.LandmarkID]Tagged, err
 	if err != nil {
 		return nil, err
 	}
-	before := map[labels.Split]map[labels.LandmarkID]Tagged{}
+	before := map[labels.LandmarkKey]Tagged{}
 	for _, r := range records {
-		if before[r.Split] == nil {
-			before[r.Split] = map[labels.LandmarkID]Tagged{}
-		}
-		before[r.Split][r.Landmark] = tagged(r)
+		before[labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}] = tagged(r)
 	}
 	return before, nil
 }
 
 // writeChanges writes the landmarks of the new tags.jsonl that differ from before, and
 // returns their number.
-func (o Output) writeChanges(before map[labels.Split]map[labels.LandmarkID]Tagged) (n int, err error) {
+func (o Output) writeChanges(before map[labels.LandmarkKey]Tagged) (n int, err error) {
 	records, err := labels.OpenTags(o.Tags)
 	if err != nil {
 		return 0, err
@@ -162,7 +144,7 @@ func (o Output) writeChanges(before map[labels.Split]map[labels.LandmarkID]Tagge
 		enc.SetEscapeHTML(false)
 		for _, r := range records {
 			c := Change{Landmark: r.Landmark, Split: r.Split, Category: r.Category, After: tagged(r)}
-			if old, known := before[r.Split][r.Landmark]; known {
+			if old, known := before[labels.LandmarkKey{Split: r.Split, Landmark: r.Landmark}]; known {
 				c.Before = &old
 			}
 			if c.Before != nil && *c.Before == c.After {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/testing/sourcetest"
@@ -210,12 +211,8 @@ func TestPlanWithoutStateCreatesNoFiles(t *testing.T) {
 
 func TestStateWithoutTransactionsCountsAsNew(t *testing.T) {
 	cfg := listedConfig(t, 5, &listed{reply: park})
-	if err := os.Mkdir(cfg.State, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(cfg.State, "scrape.db"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(cfg.State, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(cfg.State, "scrape.db"), nil, 0o644))
 	if plan, err := scrape.NewPlan(cfg); err != nil || plan.Requests != 5 {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
@@ -224,13 +221,9 @@ func TestStateWithoutTransactionsCountsAsNew(t *testing.T) {
 
 func TestFileOfAnotherProgramIsRefusedAsState(t *testing.T) {
 	cfg := listedConfig(t, 5, &listed{reply: park})
-	if err := os.Mkdir(cfg.State, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(cfg.State, 0o755))
 	db := filepath.Join(cfg.State, "scrape.db")
-	if err := os.WriteFile(db, bytes.Repeat([]byte("no database "), 1000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(db, bytes.Repeat([]byte("no database "), 1000), 0o644))
 	if _, err := scrape.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), db+": ") {
 		t.Errorf("error %v, want one that names %s", err, db)
 	}
@@ -253,9 +246,7 @@ func TestUnwritableOutputIsAnErrorAndTheStateStays(t *testing.T) {
 	cfg := listedConfig(t, 3, &listed{reply: park})
 	good := cfg.Out.Tags
 	folder := filepath.Join(filepath.Dir(good), "removed meanwhile")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o755))
 	cfg.Out.Tags = filepath.Join(folder, "tags.jsonl")
 	cfg.Progress = func(scrape.Progress) {
 		if err := os.RemoveAll(folder); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"hgld/internal/testing/effort"
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 

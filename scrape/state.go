@@ -32,8 +32,7 @@ type MismatchError struct {
 // Error names the setting, both values, and what to do.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s was created with %s %s, but this run has %s; use another state folder, or remove this one "+
-		"to start over",
-		e.Dir, e.Setting, e.Have, e.Want)
+		"to start over", e.Dir, e.Setting, e.Have, e.Want)
 }
 
 // state is an open state folder.
@@ -224,6 +223,26 @@ func (s *state) tables(tx *sql.Tx, create bool) (n int, err error) {
 			Want: strconv.Quote(strconv.Itoa(stateVersion))}
 	}
 	return n, nil
+}
+
+// eachRow runs a query and calls use for every row, once its columns are in the variables that to points to.
+func eachRow(db interface {
+	Query(query string, args ...any) (*sql.Rows, error)
+}, use func() error, to []any, query string, args ...any) error {
+	rows, err := db.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(to...); err != nil {
+			return err
+		}
+		if err := use(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // inTransaction runs use in one transaction. It is durable once inTransaction returns nil.

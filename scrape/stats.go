@@ -1,8 +1,6 @@
 package scrape
 
-import (
-	"hgld/labels"
-)
+import "hgld/labels"
 
 // Stats counts the outcomes of a scrape and what each policy would keep.
 type Stats struct {
@@ -14,9 +12,7 @@ type SplitStats struct {
 	Split       labels.Split `json:"split"`       // whose landmarks are counted
 	Populations []Population `json:"populations"` // AllLandmarks, WithInfobox
 
-	PaperLandmarks int `json:"paper_landmarks,omitempty"` // landmarks of the paper; 0: not reported
-	PaperTagged    int `json:"paper_tagged,omitempty"`    // those with a tag, before its cleaning
-	PaperSelected  int `json:"paper_selected,omitempty"`  // those with a tag, after its cleaning
+	PaperCounts
 }
 
 // Population is a set of landmarks: all of them, or those whose page shows an infobox. The
@@ -56,29 +52,16 @@ func NewStats(records []labels.Record) Stats {
 }
 
 func (s *Stats) split(name labels.Split) *SplitStats {
-	for i := range s.Splits {
-		if s.Splits[i].Split == name {
-			return &s.Splits[i]
-		}
-	}
-	split := SplitStats{Split: name}
-	split.PaperLandmarks, split.PaperTagged, split.PaperSelected = paper(name)
-	s.Splits = append(s.Splits, split)
-	return &s.Splits[len(s.Splits)-1]
+	return find(&s.Splits, func(s SplitStats) bool { return s.Split == name },
+		SplitStats{Split: name, PaperCounts: paper[name]})
 }
 
 func (s *SplitStats) population(name string) *Population {
-	for i := range s.Populations {
-		if s.Populations[i].Name == name {
-			return &s.Populations[i]
-		}
-	}
 	p := Population{Name: name, Outcomes: map[labels.Outcome]int{}}
 	for _, policy := range Policies {
 		p.Kept = append(p.Kept, PolicyKept{Policy: policy.Name})
 	}
-	s.Populations = append(s.Populations, p)
-	return &s.Populations[len(s.Populations)-1]
+	return find(&s.Populations, func(p Population) bool { return p.Name == name }, p)
 }
 
 // count adds a record. It applies every policy to the record's values, whatever the policy

@@ -9,12 +9,14 @@ import (
 	"hgld/scrape"
 )
 
+var paperTrain, paperIndex = scrape.PaperCounts{PaperLandmarks: 203094, PaperTagged: 129100, PaperSelected: 128800},
+	scrape.PaperCounts{PaperLandmarks: 101297, PaperTagged: 68100, PaperSelected: 67900}
+
 // The paper counts all its landmarks, so its count is not comparable with a part of them.
 func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 	report := &scrape.Report{Splits: []scrape.SplitReport{
-		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperLandmarks: 203094,
-			PaperTagged: 129100},
-		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperLandmarks: 101297, PaperTagged: 68100},
+		{Split: labels.Train, Landmarks: 203094, Tagged: 130000, Coverage: 0.6401, PaperCounts: paperTrain},
+		{Split: labels.Index, Landmarks: 50, Tagged: 40, Coverage: 0.8, PaperCounts: paperIndex},
 	}}
 	text := report.Text()
 	for _, line := range []string{
@@ -30,11 +32,9 @@ func TestReportShowsThePaperOnlyForAllItsLandmarks(t *testing.T) {
 // The paper scraped 129.1k and 68.1k landmarks, and selected 128.8k and 67.9k with 5.7k tags.
 func TestReportShowsWhatCleaningRemovedBesideThePaper(t *testing.T) {
 	report := &scrape.Report{Tags: 5812, Splits: []scrape.SplitReport{
-		{Split: labels.Train, Landmarks: 203094, Tagged: 129000, PaperLandmarks: 203094, PaperTagged: 129100,
-			PaperSelected: 128800,
-			Outcomes:      map[labels.Outcome]int{labels.Several: 700, labels.CategoryItem: 250, labels.Disambiguation: 50}},
-		{Split: labels.Index, Landmarks: 101297, Tagged: 60000, PaperLandmarks: 101297, PaperTagged: 68100,
-			PaperSelected: 67900},
+		{Split: labels.Train, Landmarks: 203094, Tagged: 129000, PaperCounts: paperTrain,
+			Outcomes: map[labels.Outcome]int{labels.Several: 700, labels.CategoryItem: 250, labels.Disambiguation: 50}},
+		{Split: labels.Index, Landmarks: 101297, Tagged: 60000, PaperCounts: paperIndex},
 	}}
 	text := report.Text()
 	for _, line := range []string{
@@ -80,8 +80,8 @@ func TestFailuresAreListedUpToANumber(t *testing.T) {
 }
 
 func TestStatsListWhatPoliciesAndPaperKeep(t *testing.T) {
-	stats := scrape.Stats{Splits: []scrape.SplitStats{{Split: labels.Train, PaperLandmarks: 200, PaperTagged: 127,
-		PaperSelected: 126,
+	stats := scrape.Stats{Splits: []scrape.SplitStats{{Split: labels.Train,
+		PaperCounts: scrape.PaperCounts{PaperLandmarks: 200, PaperTagged: 127, PaperSelected: 126},
 		Populations: []scrape.Population{{Name: scrape.AllLandmarks, Landmarks: 4, Several: 1,
 			Outcomes: map[labels.Outcome]int{labels.OK: 4}, Kept: []scrape.PolicyKept{{Policy: "first", Kept: 3}}}}}}}
 	want := "train, all: 4 landmarks, 1 with several values\n" +

@@ -13,6 +13,20 @@ import (
 // Namespace is the prefix of every title that this package handles.
 const Namespace = "Category:"
 
+// ValidItem reports whether an id is that of an item: "Q" and a number without leading
+// zeros.
+func ValidItem(id string) bool {
+	if len(id) < 2 || len(id) > 20 || id[0] != 'Q' || id[1] == '0' {
+		return false
+	}
+	for _, c := range []byte(id[1:]) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
 // Title returns the canonical title of a category. It accepts a URL, the path
 // "/wiki/Category:…" of a link, or a title in any spelling. In addition to labels.Title it
 // applies Unicode normal form C, as MediaWiki does, and rejects what MediaWiki does not

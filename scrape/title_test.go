@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -60,15 +61,9 @@ func TestTitleRefusesOtherURLs(t *testing.T) {
 }
 
 func TestEveryRealCategoryHasATitle(t *testing.T) {
-	f, err := os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(goldens.Shared(t, "data", "wikimedia", "real_rows.csv")))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	seen := map[string]string{}
 	for _, row := range rows[1:] {
 		title, err := Title(row[2])

@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hgld/internal/regular"
 )
 
 // Verification is the result of Verify.
@@ -179,7 +179,7 @@ func (s *state) verifyTitle(source Source, title string, v *Verification) (bool,
 	}
 	v.Titles++
 	return true, s.inTransaction(func(tx *sql.Tx) error {
-		rec, lacking, err := s.finding(tx, source, title)
+		rec, lacking, _, err := s.finding(tx, source, title)
 		if err != nil || len(lacking) > 0 { // marked or failed: counted elsewhere
 			return err
 		}
@@ -212,22 +212,19 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 	if _, err := out.write(cfg, &again, f); err != nil {
 		return err
 	}
-	line, err := firstDifference(cfg.Out.Tags, out.Tags)
-	switch {
-	case err != nil:
-		v.problem("%w", err)
-	case line > 0:
-		v.derived("%s:%d: differs from the state with policy %s", cfg.Out.Tags, line, cfg.Out.Policy)
-	}
-	if out.Items == "" {
-		return nil
-	}
-	line, err = firstDifference(cfg.Out.Items, out.Items)
-	switch {
-	case err != nil:
-		v.problem("%w", err)
-	case line > 0:
-		v.derived("%s:%d: differs from the state", cfg.Out.Items, line)
+	for _, file := range []struct{ have, want, with string }{
+		{cfg.Out.Tags, out.Tags, " with policy " + cfg.Out.Policy}, {cfg.Out.Items, out.Items, ""},
+	} {
+		if file.want == "" {
+			continue
+		}
+		line, err := firstDifference(file.have, file.want)
+		switch {
+		case err != nil:
+			v.problem("%w", err)
+		case line > 0:
+			v.derived("%s:%d: differs from the state%s", file.have, line, file.with)
+		}
 	}
 	return nil
 }
@@ -236,12 +233,8 @@ func (s *state) verifyTags(cfg Config, f *frontier, v *Verification) error {
 func firstDifference(a, b string) (int, error) {
 	var texts [2]string
 	for i, path := range []string{a, b} {
-		f, err := regular.Open(path)
+		data, err := regular.ReadFile(path)
 		if err != nil {
-			return 0, err
-		}
-		data, err := io.ReadAll(f)
-		if err = errors.Join(err, f.Close()); err != nil {
 			return 0, err
 		}
 		texts[i] = string(data)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/scrape"
 )
 
@@ -26,21 +27,14 @@ func TestVerifyFindsEveryChangeOfTheDatabase(t *testing.T) {
 		"UPDATE finding SET outcome = 'no_tag' WHERE title IN (SELECT min(title) FROM finding)",
 		"DELETE FROM finding WHERE title IN (SELECT min(title) FROM finding)",
 	} {
-		if err := os.WriteFile(path, sound, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, sound, 0o644))
+		db := must.Get(sql.Open("sqlite", path))(t)
 		if change != "" {
 			if _, err := db.Exec(change); err != nil {
 				t.Fatalf("%s: %v", change, err)
 			}
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, db.Close())
 		v, err := scrape.Verify(t.Context(), cfg)
 		if found := err != nil || len(v.Problems) > 0; found != (change != "") {
 			t.Errorf("%s: found %v: %v, %v", change, found, v, err)

@@ -87,8 +87,8 @@ class Clock:
 
 
 def hgld(folder, binary):
-    command = [binary, "eval", "run", "--embeddings", f"{folder}/q.npy", "--labels", f"{folder}/ql.csv", "--intervals=false",
-               "--profile", "--threads", str(THREADS), "--out", f"{folder}/eval.json"]
+    command = [binary, "eval", "run", "--embeddings", f"{folder}/q.npy", "--labels", f"{folder}/ql.csv", "-o", "intervals=false",
+               "--profile", "-o", f"threads={THREADS}", "--out", f"{folder}/eval.json"]
     if os.path.exists(f"{folder}/g.npy"):
         command += ["--gallery-embeddings", f"{folder}/g.npy", "--gallery-labels", f"{folder}/gl.csv"]
     clock = Clock(resource.RUSAGE_CHILDREN)

@@ -34,7 +34,7 @@ def write_own():
     shutil.rmtree(shards, ignore_errors=True)
     _, *figures = measured([hgld, "shards", "build", "--quiet", "--input", f"{data}/shardin.csv", "--images",
                             f"{data}/shardin", "--levels", "hierarchical_label,natural_or_human_made", "--short-side", "0",
-                            "--headers-only", "--out", shards])
+                            "-o", "headers_only=true", "--out", shards])
     keep("write", "hgld", *figures, bytes_in / 1e6, "MB")
 
 

@@ -3,10 +3,11 @@
     python3 gpu_steps.py --network resnet50 --size 224 --batch 256 --frozen --modes eager,compiled
 
 One line of JSON for each mode. A step is forward, loss, backward and Adam in bfloat16 autocast and
-channels_last, on pixels that lie on the card: the backbone of timm, GeM (a transformer has its class
+channels_last, on pixels on the GPU: the backbone of timm, GeM (a transformer has its class
 token), length 1, Linear, length 1, Smooth-AP over the batch, four images of a class. With --frozen,
-BatchNorm uses its running statistics and trains scale and shift. If memory is short, the batch is halved.
-Memory is what PyTorch asked the driver for. Needs torch and timm; without a card it computes on the
+BatchNorm uses its running statistics and trains scale and shift; the mode affine computes the same as a
+scale and a shift, whose gradient is faster than that of BatchNorm in evaluation. If memory is short, the batch is halved.
+Memory is what PyTorch asked the driver for. Needs torch and timm; without a GPU it computes on the
 processor, to try the script.
 """
 import argparse
@@ -31,6 +32,30 @@ class GeM(nn.Module):
 
     def forward(self, x):
         return x.clamp(min=1e-6).pow(self.p).mean((-2, -1)).pow(1 / self.p)
+
+
+class Folded(nn.Module):
+    """A BatchNorm2d with frozen statistics as a scale and a shift of each channel, both trained."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.weight, self.bias, self.eps = norm.weight, norm.bias, norm.eps
+        self.register_buffer("mean", norm.running_mean)
+        self.register_buffer("variance", norm.running_var)
+
+    def forward(self, x):
+        scale = self.weight * (self.variance + self.eps).rsqrt()
+        shift = self.bias - self.mean * scale
+        return x * scale[:, None, None].to(x.dtype) + shift[:, None, None].to(x.dtype)
+
+
+def fold(module):
+    """Replaces every BatchNorm2d below a module."""
+    for name, child in module.named_children():
+        if type(child) is nn.BatchNorm2d:
+            setattr(module, name, Folded(child))
+        else:
+            fold(child)
 
 
 class Retrieval(nn.Module):
@@ -65,7 +90,10 @@ def smooth_ap(s, positives, tau=0.01):
 
 def measure(a, mode, batch, device):
     """Images a second and bytes of so many steps behind WARM others."""
-    model = Retrieval(a.network, a.settings, a.dim, a.frozen).to(device, memory_format=torch.channels_last).train()
+    model = Retrieval(a.network, a.settings, a.dim, a.frozen)
+    if mode == "affine":
+        fold(model)
+    model = model.to(device, memory_format=torch.channels_last).train()
     backend = "inductor" if device == "cuda" else "aot_eager"  # a C++ compiler takes minutes to try the script
     run = torch.compile(model, backend=backend) if mode == "compiled" else model
     adam = torch.optim.Adam(model.parameters(), lr=1e-5, fused=device == "cuda")

@@ -57,7 +57,7 @@ def table(folder, name, columns, rows):
 
 
 def has_class(landmark):
-    return landmark % 11 != 3  # the others have no supercategory, and --labelled leaves their images out
+    return landmark % 11 != 3  # the others have no supercategory, and --partial-labels drop leaves their images out
 
 
 def make(folder, tars, landmarks, images):

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/usertime"
 	"hgld/labels"
 )
@@ -21,10 +22,8 @@ func BenchmarkWriter(b *testing.B) {
 	if _, err := builder.Add(labels.Row{Names: []string{"a", "b"}}); err != nil {
 		b.Fatal(err)
 	}
-	w, err := Create(filepath.Join(b.TempDir(), "train-00000-of-00001.parquet"), &Schema{Classes: builder.Hierarchy()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	w, err := createShard(disk(b.TempDir()), "train-00000-of-00001.parquet", "", &Schema{Classes: builder.Hierarchy()})
+	must.Do(b, err)
 	defer w.Close()
 	b.SetBytes(int64(len(image)))
 	for i := 0; b.Loop(); i++ {
@@ -100,9 +99,7 @@ func BenchmarkScan(b *testing.B) {
 		start := usertime.CPU()
 		for b.Loop() {
 			for _, err := range v.Images(context.Background()) {
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 			}
 		}
 		reportRate(b, start, float64(total)/1e6, "MB")
@@ -112,9 +109,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(total)
 			for b.Loop() {
 				for _, err := range v.Rows(context.Background(), images) {
-					if err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, err)
 				}
 			}
 		})
@@ -130,18 +125,13 @@ func BenchmarkDescribe(b *testing.B) {
 	for i := range landmarks {
 		p, err := tree.Add(labels.Row{Names: []string{fmt.Sprintf("train/%d", i), fmt.Sprintf("group %d", i%78),
 			fmt.Sprintf("kind %d", i%78%2)}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		paths = append(paths, p)
 	}
 	schema := &Schema{Classes: tree.Hierarchy(), Landmarks: true}
 	dir := b.TempDir()
 	path := filepath.Join(dir, "train-00000-of-00001.parquet")
-	w, err := Create(path, schema)
-	if err != nil {
-		b.Fatal(err)
-	}
+	w := must.Get(createShard(disk(filepath.Dir(path)), filepath.Base(path), "", schema))(b)
 	defer w.Close()
 	for i := range rows {
 		at := i * landmarks / rows
@@ -153,14 +143,9 @@ func BenchmarkDescribe(b *testing.B) {
 				SourceURL: fmt.Sprintf("https://upload.wikimedia.org/wikipedia/commons/%x/%x/Photograph_of_a_place_%d.jpg",
 					i%16, i%256, i),
 				Modifications: fmt.Sprintf("resized from %d×%d, bicubic, JPEG quality 95", 1024+i%500, 768+i%300)}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 	}
-	file, err := w.Finish("{}")
-	if err != nil {
-		b.Fatal(err)
-	}
+	file := must.Get(w.Finish("{}"))(b)
 	file.Name, file.Split = filepath.Base(path), labels.Train
 	set := &Set{dir: disk(dir), classes: schema.Classes, manifest: &Manifest{Landmarks: true, Levels: make([]Level, 3)}}
 	for range max(times(b, "HGLD_BENCH_ROWS", rows)/rows, 1) {
@@ -174,9 +159,7 @@ func BenchmarkDescribe(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(to.file(AttributionFile).size), "file-bytes")
-		if err := to.close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, to.close())
 	}
 	b.ReportMetric(float64(rows*len(set.shards)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +24,7 @@ type Options struct {
 	Taxonomy  TaxonomyWriter    // of taxonomy.skos.ttl; nil: none
 	Workers   int               // images prepared at once; 0: one. It does not change the result
 	HEIF      img.HEIFDecoder   // of HEIC and AVIF, which are stored as JPEG; nil: they are failures
+	JPEG      img.JPEGDecoder   // of JPEG that the standard library refuses; nil: they are failures
 
 	// Scratch, if not "", is a folder of this machine that exists. Shards lie there until they are complete.
 	Scratch string
@@ -44,7 +46,7 @@ type Result struct {
 	Manifest *Manifest // of the finished data set
 	Failures []Failure // images that were left out
 	Notes    []string  // what is probably a mistake: names of classes, and images that occur twice
-	Kept     int       // shards that were there already
+	Kept     int       // shards that were already built
 	Before   bool      // Finish found a finished data set, and changed nothing
 }
 
@@ -62,15 +64,8 @@ const shardsAtOnce = 2
 // replace it: see RefusedError. Build returns a *ReadError if an image exists but
 // cannot be read because of a fault of the disk or the network, and a
 // *filelock.LockedError if another process works in the folder.
-func Build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
-	r, err := build(ctx, src, dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return r, nil
-}
-
-func build(ctx context.Context, src Source, dir string, o Options) (*Result, error) {
+func Build(ctx context.Context, src Source, dir string, o Options) (r *Result, err error) {
+	defer nameFolder(&err, dir)
 	b, err := newBuilder(ctx, src, dir, o, nil)
 	if err != nil {
 		return nil, err
@@ -89,13 +84,20 @@ func build(ctx context.Context, src Source, dir string, o Options) (*Result, err
 	if err := b.run(ctx, b.slice(1, 1)); err != nil {
 		return nil, err
 	}
-	result, err := b.publish(ctx, func() ([]Input, error) {
+	r, err = b.publish(ctx, func() ([]Input, error) {
 		return src.Inputs(ctx, func(int) bool { return true })
 	})
 	if err != nil {
 		return nil, err
 	}
-	return result, lock.Remove()
+	return r, lock.Remove()
+}
+
+// nameFolder puts the folder of a data set before an error that a function of this package returns.
+func nameFolder(err *error, dir string) {
+	if *err != nil {
+		*err = fmt.Errorf("shards: %s: %w", dir, *err)
+	}
 }
 
 // withDefaults returns the options with the defaults of the fields that are zero.
@@ -138,7 +140,7 @@ func prepareFolder(ctx context.Context, dir folder) (lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(markDurable(dir), endSlices(ctx, dir)); err != nil {
+	if err := errors.Join(markDurable(dir), dir.makeFolder("data"), endSlices(ctx, dir)); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	dir.tidy([]string{"data", nextFolder}, append(companionFiles(), ManifestFile, SumsFile, HierarchyFile, FailuresFile))
@@ -149,17 +151,17 @@ func prepareFolder(ctx context.Context, dir folder) (lock, error) {
 // without a lock file would look like somebody else's.
 func markDurable(dir folder) error { return dir.sync("") }
 
-// makeFolder creates the folders of a data set. It returns an error if the folder has
-// shards of another program.
+// makeFolder creates the folder of a data set, and returns an error if it has shards of another program. The folder of
+// the shards comes after the mark: slices that start together would take it for somebody else's.
 func makeFolder(dir folder) error {
-	if err := dir.makeFolder("data"); err != nil {
+	if err := dir.makeFolder(""); err != nil {
 		return err
 	}
 	names, err := dir.list("data")
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	ours := dir.mayExist(LockName) || dir.mayExist(ManifestFile)
+	ours := dir.mayExist(LockName) || dir.mayExist(ManifestFile) || lostManifest(dir)
 	for _, name := range names {
 		if !ours && shardNames().MatchString("data/"+name) {
 			return fmt.Errorf("data/%s exists, but %s does not: choose an empty folder", name, ManifestFile)
@@ -176,7 +178,8 @@ type builder struct {
 	preparer *preparer
 	aside    bool // new shards go into nextFolder
 	vouchers map[string][]partFile
-	outline  *Manifest // for reading a shard with its sidecar before there is a manifest
+	foreign  func(n, of int) bool // the slices whose parts vouch for other shards; nil: none
+	outline  *Manifest            // for reading a shard with its sidecar before there is a manifest
 
 	mu   sync.Mutex
 	made []made // by shard
@@ -230,7 +233,7 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 
 // reuse finds those of the given shards that are there. It hashes as many at once as there are workers.
 func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error) {
-	if b.vouchers, err = vouchers(b.dir, b.o.Tool); err != nil {
+	if b.vouchers, err = b.readVouchers(); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -19,6 +19,7 @@ import (
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -99,13 +100,9 @@ func TestShardsOfAnEarlierBuildAreRemoved(t *testing.T) {
 
 func TestForeignShardsAreKept(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
 	foreign := filepath.Join(dir, "data", "train-00000-of-00009.parquet")
-	if err := os.WriteFile(foreign, []byte("precious"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(foreign, []byte("precious"), 0o644))
 	_, err := Build(t.Context(), newSource(t, 5), dir, small())
 	wantError(t, err, "train-00000-of-00009.parquet", "empty folder")
 	if data, err := os.ReadFile(foreign); string(data) != "precious" {
@@ -161,9 +158,7 @@ func TestCancelledBuildContinues(t *testing.T) {
 func TestBadImagesBecomeFailures(t *testing.T) {
 	src := newSource(t, 30)
 	var good bytes.Buffer
-	if err := png.Encode(&good, image.NewGray(image.Rect(0, 0, 9000, 9000))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&good, image.NewGray(image.Rect(0, 0, 9000, 9000))))
 	truncated := photo(t, 40, 40, 1)
 	src.put(&src.items[0], truncated[:len(truncated)/2])
 	src.put(&src.items[1], good.Bytes())
@@ -217,9 +212,7 @@ func TestShrunkImagesAreMarked(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, src, dir, o)
 	for row, err := range mustSplit(t, mustOpen(t, dir), labels.Train).Rows(t.Context(), true) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m, err := new(img.Decoder).Decode(row.Image)
 		if err != nil || m.W != row.W || m.H != row.H {
 			t.Fatalf("%s: %v, columns say %d×%d", row.Path, err, row.W, row.H)
@@ -248,9 +241,7 @@ func TestShardsAreCutByBytes(t *testing.T) {
 	for _, f := range r.Manifest.Files {
 		sum := int64(0)
 		for row, err := range mustRows(t, dir, f) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			sum += int64(len(row.Image))
 		}
 		if sum > 4000 {
@@ -327,10 +318,7 @@ func TestGivenHierarchyDecidesTheClassNumbers(t *testing.T) {
 // flip changes a bit of a file.
 func flip(tb testing.TB, path string, at int64, mask byte) {
 	tb.Helper()
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_RDWR, 0))(tb)
 	defer f.Close()
 	var b [1]byte
 	if _, err := f.ReadAt(b[:], at); err != nil {
@@ -339,5 +327,29 @@ func flip(tb testing.TB, path string, at int64, mask byte) {
 	b[0] ^= mask
 	if _, err := f.WriteAt(b[:], at); err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// A hierarchy of a Mac is decomposed. Its classes are found without a scan of all of them for each item.
+func TestClassesInAnotherUnicodeFormAreLookedUp(t *testing.T) {
+	const classes = 100
+	h := &labels.Hierarchy{Levels: []labels.Level{{Name: "fine"}, {Name: "coarse"}}}
+	h.Levels[1].Classes = []labels.Class{{Name: "p", Parent: -1}}
+	for i := range classes {
+		h.Levels[0].Classes = append(h.Levels[0].Classes, labels.Class{Name: fmt.Sprintf("e\u0301glise %d", i)})
+	}
+	h.Levels[0].Classes = append(h.Levels[0].Classes, labels.Class{Name: "e\u0301glise 3"}) // the first counts
+	tree := newTree([]string{"fine", "coarse"}, h, true)
+	for i := range classes {
+		path, err := tree.path(&Item{Names: []string{fmt.Sprintf("\u00e9glise %d", i), "p"}})
+		if err != nil || path[0] != int32(i) || path[1] != 0 {
+			t.Fatalf("église %d: %v, %v", i, path, err)
+		}
+	}
+	if _, err := tree.path(&Item{Names: []string{"\u00e9glise", "p"}}); err == nil {
+		t.Error("a class that the hierarchy lacks was found")
+	}
+	if n := testing.AllocsPerRun(9, func() { tree.otherForm(0, "\u00e9glise 99") }); n > 0 {
+		t.Errorf("a look-up among %d classes composes names anew: %v allocations", classes, n)
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hgld/internal/objectstore/address"
+	"hgld/internal/registry"
 	"hgld/labels"
 )
 
@@ -20,6 +22,18 @@ const (
 	CardFile      = "README.md"
 	CroissantFile = "croissant.json"
 )
+
+// hubLicences are the names of licences on the Hugging Face Hub, which refuses a card with another one
+// (https://huggingface.co/docs/hub/repositories-licenses).
+var hubLicences = strings.Fields(`apache-2.0 mit openrail bigscience-openrail-m creativeml-openrail-m
+	bigscience-bloom-rail-1.0 bigcode-openrail-m afl-3.0 artistic-2.0 bsl-1.0 bsd bsd-2-clause bsd-3-clause
+	bsd-3-clause-clear c-uda cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0
+	cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0
+	cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0 wtfpl ecl-2.0 epl-1.0 epl-2.0 etalab-2.0
+	eupl-1.1 eupl-1.2 agpl-3.0 gfdl gpl gpl-2.0 gpl-3.0 lgpl lgpl-2.1 lgpl-3.0 isc h-research intel-research lppl-1.3c
+	ms-pl apple-ascl apple-amlr mpl-2.0 odc-by odbl openmdw-1.0 openrail++ osl-3.0 postgresql ofl-1.1 ncsa unlicense zlib
+	pddl lgpl-lr deepfloyd-if-license fair-noncommercial-research-license llama2 llama3 llama3.1 llama3.2 llama3.3 llama4
+	gemma unknown other`)
 
 // Card is the information for the card that the data set itself does not contain.
 type Card struct {
@@ -37,14 +51,11 @@ type Card struct {
 // Croissant 1.1 (MLCommons). The table is LabelsFile. The same data set and card give
 // the same bytes. WriteCard counts the licences from the rows and verifies the hashes of the
 // shards as it reads them.
-func WriteCard(ctx context.Context, dir string, c Card) error {
-	if err := writeCard(ctx, dir, c); err != nil {
-		return fmt.Errorf("shards: %s: card: %w", dir, err)
+func WriteCard(ctx context.Context, dir string, c Card) (err error) {
+	defer nameFolder(&err, dir+": card")
+	if c.License != "" && !slices.Contains(hubLicences, c.License) {
+		return fmt.Errorf("license: %w", registry.Unknown("licence of the Hub", c.License, hubLicences))
 	}
-	return nil
-}
-
-func writeCard(ctx context.Context, dir string, c Card) error {
 	set, err := open(ctx, dir)
 	if err != nil {
 		return err
@@ -116,22 +127,14 @@ func sizeCategory(n int) string {
 	return ""
 }
 
-func (m *Manifest) allRows() int {
-	n := 0
-	for _, split := range m.Splits() {
-		n += m.Rows(split)
-	}
-	return n
-}
-
 // readme writes the card: YAML for the Hub, then text.
 func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	var b bytes.Buffer
 	quoted := func(s string) string { text, _ := json.Marshal(s); return string(text) } // JSON is YAML
-	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\ntask_categories:\n- "+
-		"image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\nconfigs:\n- config_name: default\n  "+
-		"data_files:\n",
-		quoted(c.Title), quoted(cmp.Or(c.License, "other")), sizeCategory(m.allRows()))
+	fmt.Fprintf(&b, "---\npretty_name: %s\nlicense: %s\nsize_categories:\n- %s\n"+
+		"task_categories:\n- image-feature-extraction\ntags:\n- image-retrieval\n- hierarchical-labels\n"+
+		"configs:\n- config_name: default\n  data_files:\n",
+		quoted(c.Title), quoted(cmp.Or(c.License, "other")), sizeCategory(m.Summary().Rows))
 	for _, split := range m.Splits() {
 		fmt.Fprintf(&b, "  - split: %s\n    path: data/%s-*.parquet\n", split, split)
 	}
@@ -141,12 +144,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 	}
 	b.WriteString("| split | images | shards |\n|---|---:|---:|\n")
 	for _, split := range m.Splits() {
-		files := 0
-		for _, f := range m.Files {
-			if f.Split == split {
-				files++
-			}
-		}
+		files, _ := m.Size(split)
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", split, m.Rows(split), files)
 	}
 	b.WriteString("\n## Classes\n\nThe levels form a tree, stored in `hierarchy.json`. Columns contain class numbers, " +
@@ -177,7 +175,7 @@ func (c Card) readme(m *Manifest, licences []Counted) []byte {
 		"    from datasets import load_dataset\n" +
 		"    rows = load_dataset(\".\")               # this folder, or its name on the Hub\n" +
 		"    classes = load_dataset(\".\", \"labels\")\n\n" +
-		"    hgld shards verify .                   compares every byte with its hash\n")
+		"    hgld shards check .                   compares every byte with its hash\n")
 	if c.Citation != "" {
 		fmt.Fprintf(&b, "\n## Citation\n\n%s\n", c.Citation)
 	}

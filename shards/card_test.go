@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestCardListsSplitsClassesAndLicences(t *testing.T) {
@@ -23,9 +25,7 @@ func TestCardListsSplitsClassesAndLicences(t *testing.T) {
 	card := Card{Title: `Places "of" <Earth>`, License: "cc-by-4.0", URL: "https://example.org", Citation: "Ann, 2026"}
 	before := contents(t, dir)
 	for range 2 { // the second card has the same bytes
-		if err := WriteCard(t.Context(), dir, card); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteCard(t.Context(), dir, card))
 	}
 	after := contents(t, dir)
 	readme := after[CardFile]

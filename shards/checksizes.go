@@ -1,15 +1,16 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/objectstore/address"
+	"hgld/internal/regular"
 )
 
 // IsDataSet reports whether dir holds a data set. It also returns true if that cannot be
@@ -26,17 +27,28 @@ func IsDataSet(ctx context.Context, dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// IsPart reports whether a file belongs to a finished data set of this machine: the SHA256SUMS beside it, or in the
+// folder above, is that of a data set and names it.
+func IsPart(path string) bool {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	for range 2 {
+		sums, err := regular.ReadAtMost(filepath.Join(dir, SumsFile), maxManifest)
+		if err == nil && sumsName(sums, ManifestFile) && (name == SumsFile || sumsName(sums, name)) {
+			return true
+		}
+		dir, name = filepath.Dir(dir), filepath.Base(dir)+"/"+name
+	}
+	return false
+}
+
+// sumsName reports whether SHA256SUMS has a line for a file.
+func sumsName(sums []byte, name string) bool { return bytes.Contains(sums, []byte("  "+name+"\n")) }
+
 // CheckSizes compares the sizes of the files in dir with the manifest, without reading
 // them, so that it finds missing and truncated files at once. The first difference is a
 // *DamageError. Verify reads everything.
-func CheckSizes(ctx context.Context, dir string) error {
-	if err := checkSizes(ctx, dir); err != nil {
-		return fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return nil
-}
-
-func checkSizes(ctx context.Context, dir string) error {
+func CheckSizes(ctx context.Context, dir string) (err error) {
+	defer nameFolder(&err, dir)
 	at, err := folderAt(ctx, dir)
 	if err != nil {
 		return err

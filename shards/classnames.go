@@ -2,7 +2,6 @@ package shards
 
 import (
 	"slices"
-	"strings"
 
 	"hgld/internal/spelling"
 	"hgld/labels"
@@ -11,17 +10,14 @@ import (
 // classNames watches the names of the classes of a source, level by level.
 type classNames struct {
 	levels []string
-	forms  []map[string]forms
+	forms  []spelling.Forms
 	kinds  []map[labels.Split]*spelling.Kinds
 }
 
-// forms says in which forms of Unicode a name occurs that has several.
-type forms struct{ composed, other bool }
-
 func newClassNames(levels []string) *classNames {
-	n := &classNames{levels: levels}
+	n := &classNames{levels: levels, forms: make([]spelling.Forms, len(levels))}
 	for range levels {
-		n.forms, n.kinds = append(n.forms, map[string]forms{}), append(n.kinds, map[labels.Split]*spelling.Kinds{})
+		n.kinds = append(n.kinds, map[labels.Split]*spelling.Kinds{})
 	}
 	return n
 }
@@ -40,27 +36,14 @@ func (n *classNames) add(item *Item) []string {
 			n.kinds[l][item.Split] = k
 		}
 		k.Add(name)
-		if isASCII(name) {
-			continue
-		}
-		form := spelling.Form(name)
-		f := n.forms[l][form]
-		if form == name {
-			f.composed = true
-		} else {
-			f.other = true
+		if form := n.forms[l].Add(name); form != name {
 			if &names[0] == &item.Names[0] {
 				names = slices.Clone(names)
 			}
 			names[l] = form
 		}
-		n.forms[l][form] = f
 	}
 	return names
-}
-
-func isASCII(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r > 127 })
 }
 
 // notes names classes that are probably one, and splits whose classes are named in different ways.
@@ -70,13 +53,7 @@ func (n *classNames) notes(h *labels.Hierarchy) (list []string) {
 		for _, c := range level.Classes {
 			names = append(names, c.Name)
 		}
-		var both []string
-		for _, name := range names {
-			if f := n.forms[l][name]; f.composed && f.other {
-				both = append(both, name)
-			}
-		}
-		list = append(list, spelling.Notes(level.Name, names, both)...)
+		list = append(list, n.forms[l].Notes(level.Name, names)...)
 		if note := n.kindNote(l); note != "" {
 			list = append(list, level.Name+": "+note)
 		}

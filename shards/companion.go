@@ -174,10 +174,7 @@ func (s *Set) describe(ctx context.Context, to *companionWriter, failures []Fail
 	stats := &Stats{Version: statsVersion, Splits: []SplitStats{}}
 	for _, split := range s.manifest.Splits() {
 		count := newSplitCount(s.manifest.Rows(split))
-		for _, sh := range s.shards {
-			if sh.file.Split != split {
-				continue
-			}
+		for _, sh := range s.of(split) {
 			err := s.each(ctx, sh, func(at int, row *Row) error {
 				count.add(row, sh.index.lengths[at])
 				same.add(row)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -24,9 +25,7 @@ func allRows(tb testing.TB, dir string) []*Row {
 	var all []*Row
 	for _, split := range set.Manifest().Splits() {
 		for row, err := range mustSplit(tb, set, split).Rows(tb.Context(), true) {
-			if err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, err)
 			copied := *row
 			copied.Image = slices.Clone(row.Image)
 			all = append(all, &copied)
@@ -56,13 +55,9 @@ func textRows(tb testing.TB, f *parquet.File) [][]string {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				tb.Fatal(err)
-			}
+			must.Do(tb, err)
 		}
-		if err := rows.Close(); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, rows.Close())
 	}
 	return all
 }
@@ -129,9 +124,7 @@ func TestAttributionFileIsOmittedIfEmpty(t *testing.T) {
 	if v := mustVerify(t, dir); len(v.Damage) > 0 {
 		t.Error(v.Damage)
 	}
-	if err := os.WriteFile(filepath.Join(dir, AttributionFile), []byte("of another"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, AttributionFile), []byte("of another"), 0o644))
 	if v := mustVerify(t, dir); len(v.Damage) != 1 || v.Damage[0].File != AttributionFile {
 		t.Errorf("a strange %s is not found: %v", AttributionFile, v.Damage)
 	}
@@ -148,9 +141,7 @@ func TestStatsAreThoseOfTheRows(t *testing.T) {
 	}
 	m := mustBuild(t, src, dir, small()).Manifest
 	var stats Stats
-	if err := json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats))
 	if failures := stats.Splits[0].Failures; len(failures) != 2 || failures[DecodeFailure] != 1 ||
 		failures[MissingFailure] != 1 {
 		t.Errorf("failures %v", failures)
@@ -240,9 +231,7 @@ func TestStatsOfAnEmptySplitAreZero(t *testing.T) {
 	}
 	mustBuild(t, src, dir, small())
 	var stats Stats
-	if err := json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats))
 	if len(stats.Splits) != 3 {
 		t.Fatalf("%d splits", len(stats.Splits))
 	}
@@ -329,9 +318,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		m := mustBuild(t, newSource(t, 5), dir, small()).Manifest
 		change(m)
-		if err := m.write(disk(dir), disk(dir).write); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.write(disk(dir), disk(dir).write))
 		if _, err := ReadManifest(t.Context(), dir); !errors.As(err, new(*DamageError)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -341,10 +328,7 @@ func TestManifestWithWrongCompanionsIsRefused(t *testing.T) {
 // TestAttributionIsCutIntoRowGroups writes more rows than the Parquet library may buffer.
 func TestAttributionIsCutIntoRowGroups(t *testing.T) {
 	to := &companionWriter{dir: disk(t.TempDir())}
-	f, err := to.create(AttributionFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(to.create(AttributionFile))(t)
 	a := newAttribution(f)
 	const rows = attributionGroup + 10
 	for i := range rows {
@@ -353,9 +337,7 @@ func TestAttributionIsCutIntoRowGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(a.parquet.Close(), to.commit()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(a.parquet.Close(), to.commit()))
 	var groups []int64
 	read := openParquet(t, filepath.Join(to.dir.String(), AttributionFile))
 	for _, g := range read.RowGroups() {

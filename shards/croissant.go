@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go"
+
 	"hgld/labels"
 )
 
@@ -122,13 +124,12 @@ func (m *Manifest) records(split labels.Split, set string) object {
 		}
 		add(l.Column, "sc:Integer", about, nil)
 	}
-	for _, c := range []struct{ column, kind, about string }{
-		{"width", "sc:Integer", "pixels, as seen"}, {"height", "sc:Integer", "pixels, as seen"},
-		{"sha256", "sc:Text", "of the image file"},
-		{"author", "sc:Text", "of the image"}, {"license", "sc:Text", "of the image"}, {"title", "sc:Text", "of the image"},
-		{"source_url", "sc:Text", "where the image is from"}, {"modified", "sc:Text", "what was changed of the image"},
-	} {
-		add(c.column, c.kind, c.about, nil)
+	for _, c := range append(imageColumns(), creditColumns()...) {
+		kind := "sc:Text"
+		if c.node.Type().Kind() == parquet.Int32 {
+			kind = "sc:Integer"
+		}
+		add(c.name, kind, c.about, nil)
 	}
 	return object{"@type": "cr:RecordSet", "@id": string(split), "name": string(split),
 		"description": fmt.Sprintf("the images of split %s", split), "field": fields}

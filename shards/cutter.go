@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"reflect"
 
 	"hgld/labels"
 )
@@ -48,7 +49,7 @@ func (c *cutter) cut(item Item, path labels.Path, group int, keep bool) error {
 	if sum != "" {
 		known = Attributes{}
 	}
-	line := []any{item.ID, item.Path, item.Split, path, item.Landmark, known, item.Where, item.Size, item.Stamp,
+	line := []any{item.ID, item.Path, item.Split, path, item.Landmark, inKey(known), item.Where, item.Size, item.Stamp,
 		item.SHA256}
 	if sum != "" {
 		line = append(line, sum)
@@ -64,6 +65,18 @@ func (c *cutter) cut(item Item, path labels.Path, group int, keep bool) error {
 	}
 	return nil
 }
+
+// keyAttributes is Attributes without its tags: a key has the names of its fields.
+var keyAttributes = func() reflect.Type {
+	fields := reflect.VisibleFields(reflect.TypeFor[Attributes]())
+	for i := range fields {
+		fields[i].Tag = ""
+	}
+	return reflect.StructOf(fields)
+}()
+
+// inKey returns attributes as the key of a shard has them. Other JSON would make all shards anew.
+func inKey(a Attributes) any { return reflect.ValueOf(a).Convert(keyAttributes).Interface() }
 
 // last returns the shard that is being filled, nil before the first.
 func (c *cutter) last() *planned {

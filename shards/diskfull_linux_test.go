@@ -3,7 +3,9 @@ package shards
 import (
 	"testing"
 
+	"hgld/internal/objectstore"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/fakes3"
 	"hgld/internal/testing/smalldisk"
 )
 
@@ -60,6 +62,29 @@ func TestDiskFullKeepsTheFinishedSet(t *testing.T) {
 		},
 		func(dir string) { mustBuild(t, src, dir, other) },
 		func(dir string) { sameContents(t, contents(t, dir), want) })
+}
+
+// A disk of the cache that is full says nothing about the data set.
+func TestFullCacheDiskIsNoDamage(t *testing.T) {
+	local := t.TempDir()
+	mustBuild(t, newSource(t, 40), local, small())
+	server := fakes3.Start(t)
+	for name, data := range contents(t, local) {
+		server.Put("sets/one/"+name, []byte(data), false)
+	}
+	verify := func(dir string) error {
+		t.Setenv(objectstore.CacheVariable, dir)
+		v, err := Verify(t.Context(), place, VerifyOptions{})
+		if err == nil && len(v.Damage) > 0 {
+			t.Errorf("damage %v", v.Damage)
+		}
+		return err
+	}
+	smalldisk.Run(t, 4, diskStep(), verify, func(dir string) {
+		if err := verify(dir); err != nil {
+			t.Error(err)
+		}
+	}, func(string) {})
 }
 
 // TestFullScratchDiskLeavesAValidState has the scratch folder on disks that are full at every point of the build.

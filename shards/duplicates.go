@@ -162,10 +162,7 @@ func (s *Set) duplicates(ctx context.Context, b *sameBytes) (*Duplicates, error)
 	return b.find(func(rows map[int32]string) error {
 		n := int32(0)
 		for _, split := range s.manifest.Splits() {
-			for _, sh := range s.shards {
-				if sh.file.Split != split {
-					continue
-				}
+			for _, sh := range s.of(split) {
 				err := s.each(ctx, sh, func(_ int, row *Row) error {
 					if _, wanted := rows[n]; wanted {
 						rows[n] = row.Path
@@ -185,13 +182,9 @@ func (s *Set) duplicates(ctx context.Context, b *sameBytes) (*Duplicates, error)
 // ReadDuplicates returns what STATS.json says of images that the data set in dir has more than once, nil if
 // there are none.
 func ReadDuplicates(ctx context.Context, dir string) (*Duplicates, error) {
-	at, err := folderAt(ctx, dir)
+	text, err := ReadFile(ctx, dir, StatsFile)
 	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	text, err := at.read(StatsFile, maxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
 	var stats Stats
 	if err := json.Unmarshal(text, &stats); err != nil {

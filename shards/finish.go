@@ -14,29 +14,50 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"hgld/internal/crash"
 	"hgld/labels"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// FinishOptions configure Finish.
-type FinishOptions struct {
-	Options      // Settings must be those of the slices; Hierarchy, Made and HEIF are not used
-	Deep    bool // read every shard and compare it with its hash
-}
-
 // Finish makes a data set of the shards that the slices of a build have left in dir. It takes everything from the parts
-// of the slices: it opens neither inputs nor images, and shards only with Deep. The files equal those of Build.
+// of the slices, and opens neither inputs nor images nor shards. The files equal those of Build. The options must have
+// the Settings of the slices; Hierarchy, Made and HEIF are not used.
 //
 // If slices are missing, the error is a *MissingSlicesError. A data set that is finished already stays as it is.
 // Finish returns the other errors of Build too.
-func Finish(ctx context.Context, dir string, o FinishOptions) (*Result, error) {
-	r, err := finish(ctx, dir, o)
+func Finish(ctx context.Context, address string, o Options) (r *Result, err error) {
+	defer nameFolder(&err, address)
+	o = o.withDefaults()
+	dir, err := folderAt(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
-	return r, nil
+	if !dir.mayExist(partsFolder) && !dir.mayExist(ManifestFile) {
+		return nil, &MissingSlicesError{}
+	}
+	lock, err := prepareFolder(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	parts, err := completeParts(dir)
+	if missing := (*MissingSlicesError)(nil); errors.As(err, &missing) && missing.Of == 0 {
+		if m, e := readSound(dir); e == nil {
+			return &Result{Manifest: m, Kept: len(m.Files), Before: true}, lock.Remove()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := partsBuilder(dir, o, parts)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = b.publish(ctx, func() ([]Input, error) { return joinInputs(parts) }); err != nil {
+		return nil, err
+	}
+	return r, lock.Remove()
 }
 
 // MissingSlicesError reports slices that have not left their part.
@@ -67,49 +88,9 @@ func (e *SettingsError) Error() string {
 	return fmt.Sprintf("the slices were built with the settings %s, but these are %s", slices, here)
 }
 
-// finish is Finish. It gives back the folder's lock in any case.
-func finish(ctx context.Context, address string, o FinishOptions) (*Result, error) {
-	o.Options = o.withDefaults()
-	dir, err := folderAt(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	if !dir.mayExist(partsFolder) && !dir.mayExist(ManifestFile) {
-		return nil, &MissingSlicesError{}
-	}
-	lock, err := prepareFolder(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	parts, err := completeParts(dir)
-	if missing := (*MissingSlicesError)(nil); errors.As(err, &missing) && missing.Of == 0 {
-		if m, e := readSound(dir); e == nil {
-			return &Result{Manifest: m, Kept: len(m.Files), Before: true}, lock.Remove()
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	b, err := partsBuilder(dir, o.Options, parts)
-	if err != nil {
-		return nil, err
-	}
-	if o.Deep {
-		if err := b.hashAll(ctx); err != nil {
-			return nil, err
-		}
-	}
-	result, err := b.publish(ctx, func() ([]Input, error) { return joinInputs(parts) })
-	if err != nil {
-		return nil, err
-	}
-	return result, lock.Remove()
-}
-
 // completeParts returns the parts of all slices of one build, in order.
 func completeParts(dir folder) ([]*part, error) {
-	all, err := readParts(dir)
+	all, err := readParts(dir, everyPart)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +116,12 @@ func completeParts(dir folder) ([]*part, error) {
 // missingOf lists the slices without a part.
 func missingOf(parts []*part, of int) *MissingSlicesError {
 	e := &MissingSlicesError{Of: of}
+	there := map[int]bool{}
+	for _, p := range parts {
+		there[p.Slice] = true
+	}
 	for n := 1; n <= of; n++ {
-		if !slices.ContainsFunc(parts, func(p *part) bool { return p.Slice == n }) {
+		if !there[n] {
 			e.Missing = append(e.Missing, n)
 		}
 	}
@@ -172,11 +157,9 @@ func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
 			return nil, fmt.Errorf("slice %d of %d was built by %s with other classes or another version than the first slice; "+
 				"build it again", p.Slice, p.Of, p.Tool)
 		}
-		for i := range p.Files {
-			if err := b.addPart(p, &p.Files[i]); err != nil {
-				return nil, err
-			}
-		}
+	}
+	if err := b.addParts(parts); err != nil {
+		return nil, err
 	}
 	if missing := slices.IndexFunc(b.made, func(m made) bool { return m.index == nil }); missing >= 0 {
 		return nil, fmt.Errorf("shard %d of %d is in no part; build the slices again", missing, len(b.made))
@@ -184,8 +167,46 @@ func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
 	return b, b.chooseFolder()
 }
 
-// addPart adds the shard of a part, after a look at its sidecar and its size.
-func (b *builder) addPart(p *part, f *partFile) error {
+// addParts adds the shards of the parts, after a look at the sidecar and the size of each, of many at the same time.
+func (b *builder) addParts(parts []*part) error {
+	defer func(before folder) { b.dir = before }(b.dir)
+	b.dir = withSizes(b.dir)
+	g := errgroup.Group{}
+	g.SetLimit(sidecarsAtOnce)
+	found := map[*partFile]*foundShard{}
+	for _, p := range parts {
+		for i := range p.Files {
+			f, at := &p.Files[i], new(foundShard)
+			found[f] = at
+			g.Go(func() error {
+				defer crash.Guard()
+				if shardNames().MatchString(f.Name) {
+					at.at, at.index, at.err = b.findShard(f)
+				}
+				return nil
+			})
+		}
+	}
+	g.Wait()
+	for _, p := range parts {
+		for i := range p.Files {
+			if err := b.addPart(p, &p.Files[i], found[&p.Files[i]]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// foundShard is where a shard of a part lies, and its sidecar.
+type foundShard struct {
+	at    string
+	index *index
+	err   error
+}
+
+// addPart adds a shard of a part.
+func (b *builder) addPart(p *part, f *partFile, found *foundShard) error {
 	if f.Number < 0 || f.Number >= len(b.made) || b.made[f.Number].index != nil || !shardNames().MatchString(f.Name) {
 		return fmt.Errorf("shard %d of %d, %.80q, is wrong in the part of slice %d; build that slice again", f.Number,
 			len(b.made), f.Name, p.Slice)
@@ -194,11 +215,11 @@ func (b *builder) addPart(p *part, f *partFile) error {
 		return fmt.Errorf("%s was converted by %s, but other shards by %s; build slice %d of %d again", f.Name, f.HEIF, was,
 			p.Slice, p.Of)
 	}
-	at, x, err := b.findShard(f)
-	if err != nil {
-		return err
+	if found.err != nil {
+		return found.err
 	}
-	b.made[f.Number] = made{file: f.File, at: at, index: x, failures: f.Failures, heif: f.HEIF, rows: &f.Rows, kept: true}
+	b.made[f.Number] = made{file: f.File, at: found.at, index: found.index, failures: f.Failures, heif: f.HEIF,
+		rows: &f.Rows, kept: true}
 	b.plan.shards[f.Number] = planned{name: f.Name, split: f.Split, key: f.Plan, count: f.File.Rows + len(f.Failures)}
 	return nil
 }
@@ -223,22 +244,6 @@ func (b *builder) findShard(f *partFile) (at string, x *index, err error) {
 		}
 	}
 	return "", nil, fmt.Errorf("%w; build its slice again", orDamage(f.Name, err))
-}
-
-// hashAll compares every shard with its hash, as many at once as there are workers.
-func (b *builder) hashAll(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(b.o.Workers)
-	for i := range b.made {
-		m := &b.made[i]
-		g.Go(func() error {
-			defer crash.Guard()
-			view, release := b.dir.snapshot()
-			defer release()
-			return (&verifier{dir: view}).compare(ctx, m.at, m.file.Bytes, m.file.SHA256)
-		})
-	}
-	return g.Wait()
 }
 
 // joinInputs returns the inputs, each of which one slice has hashed.
@@ -267,43 +272,11 @@ func joinInputs(parts []*part) ([]Input, error) {
 
 // dropOtherPart removes the part that a slice has left of other items or settings.
 func (b *builder) dropOtherPart(n, of int) error {
-	parts, err := readParts(b.dir)
-	if err != nil {
-		return err
+	parts, err := readParts(b.dir, func(slice, count int) bool { return slice == n && count == of })
+	if err == nil && len(parts[of]) > 0 && parts[of][0].Plan != b.plan.id() {
+		return b.dir.remove(partName(n, of))
 	}
-	id := b.plan.id()
-	for _, p := range parts[of] {
-		if p.Slice == n && p.Plan != id {
-			return b.dir.remove(partName(n, of))
-		}
-	}
-	return nil
-}
-
-// MissingSlices lists the slices out of a number that must be built before the data set can be finished: those with a
-// shard that is not there, and those that have not left a part. If the data set is finished, it lists only the former.
-func MissingSlices(ctx context.Context, src Source, dir string, o Options, of int) ([]int, error) {
-	b, list, err := planShards(ctx, src, dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	whole, err := b.finished()
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	parts, err := readParts(b.dir)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	id := b.plan.id()
-	var missing []int
-	for n := 1; n <= of; n++ {
-		left := whole || slices.ContainsFunc(parts[of], func(p *part) bool { return p.Slice == n && p.Plan == id })
-		if !left || slices.ContainsFunc(b.slice(n, of), func(i int) bool { return !list[i].There }) {
-			missing = append(missing, n)
-		}
-	}
-	return missing, nil
+	return err
 }
 
 // finished reports whether the folder has a finished data set of the planned shards.

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// finishing are the options of Finish for slices built with small.
-func finishing() FinishOptions { return FinishOptions{Options: small()} }
+	"hgld/internal/testing/must"
+)
 
 // richSource is newSource with missing images, images that occur twice, and other things that the parts must keep.
 func richSource(t *testing.T) *memorySource {
@@ -48,17 +47,14 @@ func TestFinishedSlicesEqualABuild(t *testing.T) {
 	for _, of := range []int{1, 3, 40} { // of 40, most have no shard
 		dir := t.TempDir()
 		for n := range of {
-			if _, err := Finish(t.Context(), dir, FinishOptions{Options: rich()}); !errors.As(err, new(*MissingSlicesError)) {
+			if _, err := Finish(t.Context(), dir, rich()); !errors.As(err, new(*MissingSlicesError)) {
 				t.Fatalf("%d of %d slices: %v", n, of, err)
 			}
 			buildSlices(t, dir, of, n+1)
 		}
-		for deep := range 2 { // the second time it is finished
-			r, err := Finish(t.Context(), dir, FinishOptions{Options: rich(), Deep: deep > 0})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if deep == 0 && (!slices.Equal(r.Notes, want.Notes) || !slices.Equal(r.Failures, want.Failures)) {
+		for again := range 2 { // the second time it is finished
+			r := must.Get(Finish(t.Context(), dir, rich()))(t)
+			if again == 0 && (!slices.Equal(r.Notes, want.Notes) || !slices.Equal(r.Failures, want.Failures)) {
 				t.Errorf("notes %q, want %q; failures %v, want %v", r.Notes, want.Notes, r.Failures, want.Failures)
 			}
 			sameContents(t, contents(t, dir), contents(t, whole))
@@ -71,10 +67,10 @@ func TestFinishReplacesAFinishedDataSet(t *testing.T) {
 	dir, whole := t.TempDir(), t.TempDir()
 	mustBuild(t, newSource(t, 60), dir, small())
 	before := contents(t, dir)
-	o := FinishOptions{Options: rich()}
+	o := rich()
 	o.Replace = true
 	for n := range 2 {
-		if _, err := BuildSlice(t.Context(), richSource(t), dir, n+1, 2, o.Options); err != nil {
+		if _, err := BuildSlice(t.Context(), richSource(t), dir, n+1, 2, o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,12 +80,10 @@ func TestFinishReplacesAFinishedDataSet(t *testing.T) {
 		}
 	}
 	// A kill between the moves of a sidecar and its shard.
-	shard := must(filepath.Glob(filepath.Join(dir, nextFolder, "*.parquet")))(t)[0]
+	shard := must.Get(filepath.Glob(filepath.Join(dir, nextFolder, "*.parquet")))(t)[0]
 	sidecar := filepath.Base(indexName(shard))
-	if err := os.Rename(indexName(shard), filepath.Join(dir, "data", sidecar)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Finish(t.Context(), dir, FinishOptions{Options: rich()}); !errors.As(err, new(*RefusedError)) {
+	must.Do(t, os.Rename(indexName(shard), filepath.Join(dir, "data", sidecar)))
+	if _, err := Finish(t.Context(), dir, rich()); !errors.As(err, new(*RefusedError)) {
 		t.Errorf("fewer images: %v", err)
 	}
 	if _, err := Finish(t.Context(), dir, o); err != nil {
@@ -103,26 +97,23 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(dir string)
 		o     Options
-		deep  bool
 		want  string
 	}{
-		"settings": {func(string) {}, small(), false, `"short_side":18`},
-		"version":  {func(string) {}, with(rich(), func(o *Options) { o.Tool = "hgld 9.0.0" }), false, "another version"},
-		"shard gone": {func(dir string) { remove(t, dir, "data/train-00000-of-00004.parquet") }, rich(), false,
+		"settings": {func(string) {}, small(), `"short_side":18`},
+		"version":  {func(string) {}, with(rich(), func(o *Options) { o.Tool = "hgld 9.0.0" }), "another version"},
+		"shard gone": {func(dir string) { remove(t, dir, "data/train-00000-of-00004.parquet") }, rich(),
 			"train-00000-of-00004"},
-		"sidecar gone": {func(dir string) { remove(t, dir, "data/train-00001-of-00004.idx") }, rich(), false, "missing"},
-		"rows gone": {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false,
+		"sidecar gone": {func(dir string) { remove(t, dir, "data/train-00001-of-00004.idx") }, rich(), "missing"},
+		"rows gone": {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(),
 			"missing"},
-		"rows changed": {func(dir string) { spoil(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), false, "hash"},
-		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(), false,
+		"rows changed": {func(dir string) { spoil(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), "hash"},
+		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(),
 			"of 2 slices, these are missing: 2"},
-		"shard changed": {func(dir string) { spoil(t, dir, "data/train-00000-of-00004.parquet") }, rich(), true,
-			"train-00000-of-00004.parquet: sha256"},
 	} {
 		dir := t.TempDir()
 		buildSlices(t, dir, 2, 1, 2)
 		c.spoil(dir)
-		_, err := Finish(t.Context(), dir, FinishOptions{Options: c.o, Deep: c.deep})
+		_, err := Finish(t.Context(), dir, c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -130,7 +121,7 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 			t.Errorf("%s: there is a manifest", name)
 		}
 	}
-	if _, err := Finish(t.Context(), t.TempDir(), finishing()); err == nil || !strings.Contains(err.Error(), "no slice") {
+	if _, err := Finish(t.Context(), t.TempDir(), small()); err == nil || !strings.Contains(err.Error(), "no slice") {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
@@ -142,30 +133,18 @@ func with(o Options, change func(*Options)) Options {
 
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, name)))
 }
 
 // spoil changes a byte in the middle of a file and keeps its time.
 func spoil(t *testing.T, dir, name string) {
 	t.Helper()
 	file := filepath.Join(dir, name)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(file))(t)
+	info := must.Get(os.Stat(file))(t)
 	data[len(data)/2] ^= 0x80
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, data, 0o644))
+	must.Do(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
 }
 
 // After a change of the inputs, the parts of both are there for a while.
@@ -177,13 +156,14 @@ func TestPartsOfOtherInputsAreLeftOut(t *testing.T) {
 	buildSlices(t, dir, 2, 2)
 	missing := func(want ...int) {
 		t.Helper()
-		got, err := MissingSlices(t.Context(), richSource(t), dir, rich(), 2)
+		p := must.Get(Plan(t.Context(), richSource(t), dir, rich()))(t)
+		got, err := missingSlices(p, 2)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("missing %v, %v; want %v", got, err, want)
 		}
 	}
 	missing(1)
-	if _, err := Finish(t.Context(), dir, FinishOptions{Options: rich()}); !errors.As(err, new(*MissingSlicesError)) {
+	if _, err := Finish(t.Context(), dir, rich()); !errors.As(err, new(*MissingSlicesError)) {
 		t.Errorf("%v", err)
 	}
 	buildSlices(t, dir, 2, 1)
@@ -191,7 +171,7 @@ func TestPartsOfOtherInputsAreLeftOut(t *testing.T) {
 	remove(t, dir, partName(1, 2)) // a slice that was killed before its end
 	missing(1)
 	buildSlices(t, dir, 2, 1)
-	if _, err := Finish(t.Context(), dir, FinishOptions{Options: rich()}); err != nil {
+	if _, err := Finish(t.Context(), dir, rich()); err != nil {
 		t.Fatal(err)
 	}
 	missing()
@@ -203,21 +183,14 @@ func TestPartsOfOtherInputsAreLeftOut(t *testing.T) {
 func TestBuildDoesNotHashTheShardsOfSlices(t *testing.T) {
 	dir, whole := t.TempDir(), t.TempDir()
 	buildSlices(t, dir, 2, 1, 2)
-	b, err := newBuilder(t.Context(), richSource(t), dir, rich(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newBuilder(t.Context(), richSource(t), dir, rich(), nil))(t)
 	mustBuild(t, richSource(t), whole, rich())
 	first, second := b.plan.shards[0].name, b.plan.shards[1].name
 	spoil(t, dir, first) // only reading it would find it
 	later := time.Now().Add(time.Second)
 	spoil(t, dir, second)
-	if err := os.Chtimes(filepath.Join(dir, second), later, later); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.reuse(t.Context(), b.slice(1, 1), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, second), later, later))
+	must.Do(t, b.reuse(t.Context(), b.slice(1, 1), 0))
 	if !b.made[0].kept || b.made[1].kept {
 		t.Errorf("kept: %v, a shard with a new time %v", b.made[0].kept, b.made[1].kept)
 	}

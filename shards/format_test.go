@@ -14,24 +14,16 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
 func openParquet(tb testing.TB, path string) *parquet.File {
 	tb.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(tb)
 	tb.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	info := must.Get(f.Stat())(tb)
+	file := must.Get(parquet.OpenFile(f, info.Size()))(tb)
 	return file
 }
 
@@ -54,9 +46,7 @@ func TestFeaturesAreThoseOfTheHub(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &key); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &key))
 	f := key.Info.Features
 	if f["image"].Type != "Image" || f["level_0"].Type != "ClassLabel" || len(f["level_0"].Names) != 9 ||
 		f["level_1"].Names[0] != "group 0" {
@@ -88,10 +78,8 @@ func TestImageColumnIsPlain(t *testing.T) {
 	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := createShard(disk(filepath.Dir(path)), filepath.Base(path), "", &Schema{Classes: builder.Hierarchy()})
+	must.Do(t, err)
 	defer w.Close()
 	image := make([]byte, 40_000)
 	rng := rand.NewChaCha8([32]byte{1})
@@ -102,10 +90,7 @@ func TestImageColumnIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	info, err := w.Finish("{}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(w.Finish("{}"))(t)
 	if extra := info.Bytes - 600*40_000; extra > 100_000 {
 		t.Errorf("%d bytes beside the images: do page headers hold images?", extra)
 	}
@@ -136,16 +121,12 @@ func TestRowGroupsAreBoundedByBytes(t *testing.T) {
 	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := createShard(disk(filepath.Dir(path)), filepath.Base(path), "", &Schema{Classes: builder.Hierarchy()})
+	must.Do(t, err)
 	defer w.Close()
 	image := make([]byte, 20<<20)
 	for range 5 {
-		if err := w.Write(&Row{Image: image, Split: labels.Train, Labels: labels.Path{-1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(&Row{Image: image, Split: labels.Train, Labels: labels.Path{-1}}))
 	}
 	if _, err := w.Finish("{}"); err != nil {
 		t.Fatal(err)
@@ -165,10 +146,8 @@ func TestRowGroupsStayBoundedBehindRow256(t *testing.T) {
 	if _, err := builder.Add(labels.Row{Names: []string{"a"}}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := Create(path, &Schema{Classes: builder.Hierarchy()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := createShard(disk(filepath.Dir(path)), filepath.Base(path), "", &Schema{Classes: builder.Hierarchy()})
+	must.Do(t, err)
 	defer w.Close()
 	image := make([]byte, 20<<20)
 	for i := range 259 {
@@ -176,9 +155,7 @@ func TestRowGroupsStayBoundedBehindRow256(t *testing.T) {
 		if i >= 250 {
 			size = len(image)
 		}
-		if err := w.Write(&Row{Image: image[:size], Split: labels.Train, Labels: labels.Path{-1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(&Row{Image: image[:size], Split: labels.Train, Labels: labels.Path{-1}}))
 	}
 	if _, err := w.Finish("{}"); err != nil {
 		t.Fatal(err)
@@ -198,10 +175,7 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
 	name := r.Manifest.Files[0].Name
-	whole, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	footer := len(whole) - 8 - int(binary.LittleEndian.Uint32(whole[len(whole)-8:]))
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range times(t, "HGLD_FORGERIES", 40) {
@@ -214,10 +188,7 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 			forged[at] = byte(rng.Uint32())
 		}
 		forge(t, dir, r.Manifest, forged)
-		set, err := Open(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(Open(t.Context(), dir))(t)
 		v := mustSplit(t, set, r.Manifest.Files[0].Split)
 		for _, images := range []bool{true, false} {
 			for _, err := range v.Rows(t.Context(), images) {
@@ -226,9 +197,7 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 				}
 			}
 		}
-		if err := set.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, set.Close())
 		if _, err := Verify(t.Context(), dir, VerifyOptions{}); err != nil {
 			t.Logf("verify: %v", err)
 		}
@@ -240,28 +209,18 @@ func TestForgedShardsNeverPanic(t *testing.T) {
 func forge(t *testing.T, dir string, m *Manifest, shard []byte) {
 	t.Helper()
 	path := filepath.Join(dir, m.Files[0].Name)
-	data, err := os.ReadFile(indexName(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := decodeIndex(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(indexName(path)))(t)
+	x := must.Get(decodeIndex(data))(t)
 	x.shardSHA, x.shardCRC = sha256Of(shard), crcOf(shard)
 	data = x.encode()
 	for _, f := range []struct {
 		path string
 		data []byte
 	}{{path, shard}, {indexName(path), data}} {
-		if err := os.WriteFile(f.path, f.data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f.path, f.data, 0o644))
 	}
 	m.Files[0].SHA256, m.Files[0].IndexSHA256 = x.shardSHA, sha256Of(data)
-	if err := m.write(disk(dir), disk(dir).write); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.write(disk(dir), disk(dir).write))
 }
 
 func FuzzDecodeIndex(f *testing.F) {
@@ -284,10 +243,7 @@ func FuzzDecodeIndex(f *testing.F) {
 func FuzzDecodeManifest(f *testing.F) {
 	dir := f.TempDir()
 	mustBuild(f, newSource(f, 6), dir, small())
-	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
-	if err != nil {
-		f.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, ManifestFile)))(f)
 	f.Add(data)
 	f.Add([]byte(`{"hgld_shards":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -305,9 +261,7 @@ func FuzzDecodeManifest(f *testing.F) {
 
 func TestNewerManifestAsksForANewerHgld(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte(`{"hgld_shards":7,"new":1}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, ManifestFile), []byte(`{"hgld_shards":7,"new":1}`), 0o644))
 	_, err := Open(t.Context(), dir)
 	wantError(t, err, "version 7", "newer hgld")
 }
@@ -321,5 +275,15 @@ func TestHashOfAnotherLengthIsAnError(t *testing.T) {
 		if err := hashColumn().get(&Row{}, parquet.ByteArrayValue(text)); err == nil {
 			t.Errorf("a column's hash of %d digits was read", digits)
 		}
+	}
+}
+
+// Other JSON would give every shard another key, so that all of them would be built anew.
+func TestKeysHaveTheAttributesAsEver(t *testing.T) {
+	got, err := json.Marshal(inKey(Attributes{Tag: "church", Modifications: "made smaller"}))
+	const want = `{"CategoryURL":"","WikidataQID":"","Tag":"church","LabelSource":"","Author":"","License":"",` +
+		`"Title":"","SourceURL":"","Modifications":"made smaller"}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 }

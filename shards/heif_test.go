@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -46,10 +47,7 @@ func heicSource(t *testing.T) *memorySource {
 
 func buildRecordOf(t *testing.T, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, BuildFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, BuildFile)))(t)
 	return string(text)
 }
 
@@ -65,9 +63,7 @@ func TestHEICIsStoredAsJPEG(t *testing.T) {
 			}
 			found := 0
 			for row, err := range mustSplit(t, mustOpen(t, dir), labels.Train).Rows(t.Context(), true) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if !strings.HasPrefix(row.Attributes.Modifications, "converted") {
 					continue
 				}

@@ -4,12 +4,12 @@ import "hgld/labels"
 
 // Summary is a manifest without the hashes.
 type Summary struct {
-	Tool     string         `json:"tool"`     // version of hgld that wrote the data set
-	Rows     int            `json:"rows"`     // images in all shards
-	Bytes    int64          `json:"bytes"`    // size of all shards
-	Failures int            `json:"failures"` // images that were left out
-	Files    []FileSummary  `json:"files"`    // the shards
-	Levels   []LevelSummary `json:"levels"`   // finest first
+	Tool     string        `json:"tool"`     // version of hgld that wrote the data set
+	Rows     int           `json:"rows"`     // images in all shards
+	Bytes    int64         `json:"bytes"`    // size of all shards
+	Failures int           `json:"failures"` // images that were left out
+	Files    []FileSummary `json:"files"`    // the shards
+	Levels   []Level       `json:"levels"`   // finest first
 
 	Companions []CompanionSummary `json:"companions,omitempty"` // the other files
 }
@@ -29,25 +29,13 @@ type CompanionSummary struct {
 	Bytes int64  `json:"bytes"`          // size of the file
 }
 
-// LevelSummary describes a level: its column, its classes by number, and the images of
-// each class in each split.
-type LevelSummary struct {
-	Name    string                 `json:"name"`    // such as "supercategory"
-	Column  string                 `json:"column"`  // of the Parquet files
-	Classes []string               `json:"classes"` // by number
-	Rows    map[labels.Split][]int `json:"rows"`    // images by split and class
-}
-
 // Summary returns the manifest without the hashes.
 func (m *Manifest) Summary() Summary {
-	s := Summary{Tool: m.Tool, Failures: m.Failures.Rows}
+	s := Summary{Tool: m.Tool, Failures: m.Failures.Rows, Levels: m.Levels}
 	for _, f := range m.Files {
 		s.Rows += f.Rows
 		s.Bytes += f.Bytes
 		s.Files = append(s.Files, FileSummary{f.Name, f.Split, f.Rows, f.Bytes})
-	}
-	for _, l := range m.Levels {
-		s.Levels = append(s.Levels, LevelSummary(l))
 	}
 	for _, c := range m.Companions {
 		s.Companions = append(s.Companions, CompanionSummary{c.Name, c.Rows, c.Bytes})
@@ -58,34 +46,24 @@ func (m *Manifest) Summary() Summary {
 // Description is a row without its image: the columns of the shard that are not NULL,
 // with the class names beside the class numbers.
 type Description struct {
-	ID          ImageID            `json:"image_id"`                // 16 hexadecimal digits
-	Path        string             `json:"path"`                    // as the input had it
-	Split       labels.Split       `json:"split"`                   // of the image
-	Landmark    *labels.LandmarkID `json:"landmark_id,omitempty"`   // nil without one
-	Labels      labels.Path        `json:"labels"`                  // class numbers, finest first; −1: none
-	Names       map[string]string  `json:"names"`                   // by level
-	Width       int                `json:"width"`                   // pixels
-	Height      int                `json:"height"`                  // pixels
-	SHA256      string             `json:"sha256"`                  // of the image file
-	CategoryURL string             `json:"category_url,omitempty"`  // Commons page
-	WikidataQID string             `json:"wikidata_qid,omitempty"`  // item of the landmark
-	Tag         string             `json:"supercategory,omitempty"` // raw "instance of" tag
-	LabelSource string             `json:"label_source,omitempty"`  // scraped, curated or propagated
-	Author      string             `json:"author,omitempty"`        // of the photograph
-	License     string             `json:"license,omitempty"`       // of the photograph
-	Title       string             `json:"title,omitempty"`         // of the photograph
-	SourceURL   string             `json:"source_url,omitempty"`    // where it was published
-	Modified    string             `json:"modified,omitempty"`      // what was changed in the image
+	ID       ImageID            `json:"image_id"`              // 16 hexadecimal digits
+	Path     string             `json:"path"`                  // as the input had it
+	Split    labels.Split       `json:"split"`                 // of the image
+	Landmark *labels.LandmarkID `json:"landmark_id,omitempty"` // nil without one
+	Labels   labels.Path        `json:"labels"`                // class numbers, finest first; −1: none
+	Names    map[string]string  `json:"names"`                 // by level
+	Width    int                `json:"width"`                 // pixels
+	Height   int                `json:"height"`                // pixels
+	SHA256   string             `json:"sha256"`                // of the image file
+
+	Attributes
 }
 
 // Describe describes a row of the view. With landmarks, a labelled row has its landmark
 // id.
 func (v *View) Describe(row *Row, landmarks bool) Description {
-	a := row.Attributes
 	d := Description{ID: row.ID, Path: row.Path, Split: row.Split, Labels: row.Labels, Names: map[string]string{},
-		Width: row.W, Height: row.H, SHA256: Hash(row.SHA256).String(),
-		CategoryURL: a.CategoryURL, WikidataQID: a.WikidataQID, Tag: a.Tag, LabelSource: a.LabelSource,
-		Author: a.Author, License: a.License, Title: a.Title, SourceURL: a.SourceURL, Modified: a.Modifications}
+		Width: row.W, Height: row.H, SHA256: Hash(row.SHA256).String(), Attributes: row.Attributes}
 	if landmarks && row.Labels[0] >= 0 {
 		d.Landmark = &row.Landmark
 	}

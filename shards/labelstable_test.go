@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -19,9 +20,7 @@ import (
 // columns.
 func tableOf(t *testing.T, dir string) (columns string, rows []string) {
 	t.Helper()
-	if err := WriteCard(t.Context(), dir, Card{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCard(t.Context(), dir, Card{}))
 	r := parquet.NewGenericReader[any](mustOpenFile(t, filepath.Join(dir, LabelsFile)))
 	defer r.Close()
 	var names []string
@@ -72,9 +71,7 @@ func TestTableOfClassesHasAllLevelsAndImages(t *testing.T) {
 	var footer struct {
 		Info struct{ Features map[string]map[string]any }
 	}
-	if err := json.Unmarshal([]byte(text), &footer); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &footer))
 	if got := footer.Info.Features["level_1"]; got["_type"] != "ClassLabel" || len(got["names"].([]any)) != 3 {
 		t.Errorf("level_1 is %v", got)
 	}
@@ -84,7 +81,7 @@ func TestTableOfClassesHasAllLevelsAndImages(t *testing.T) {
 func TestTableOfUnevenClassesHasThoseWithoutFinerOnes(t *testing.T) {
 	src, dir, o := newSource(t, 5), t.TempDir(), small()
 	for i, names := range [][]string{{"oak", "tree"}, {"", "tree"}, {"", "stone"}, {"elm", "tree"}, nil} {
-		src.items[i].Names, src.items[i].Uneven = names, true
+		src.items[i].Names, src.items[i].Partial = names, true
 	}
 	mustBuild(t, src, dir, o)
 	_, rows := tableOf(t, dir)
@@ -134,13 +131,7 @@ func TestTableOfLandmarksHasARowForEach(t *testing.T) {
 
 func mustOpenFile(t *testing.T, name string) *parquet.File {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
+	f := must.Get(parquet.OpenFile(bytes.NewReader(data), int64(len(data))))(t)
 	return f
 }

@@ -123,30 +123,24 @@ func shardNames() *regexp.Regexp {
 
 // ReadManifest reads and checks the manifest of the data set in dir and compares it
 // with SHA256SUMS. A difference is a *DamageError.
-func ReadManifest(ctx context.Context, dir string) (*Manifest, error) {
+func ReadManifest(ctx context.Context, dir string) (m *Manifest, err error) {
+	defer nameFolder(&err, dir)
 	at, err := folderAt(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
-	m, err := readSound(at)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return m, nil
+	return readSound(at)
 }
 
 // ReadFile returns a small file of the data set in dir, such as BuildFile. The error of one that is not there is
 // fs.ErrNotExist.
-func ReadFile(ctx context.Context, dir, name string) ([]byte, error) {
+func ReadFile(ctx context.Context, dir, name string) (text []byte, err error) {
+	defer nameFolder(&err, dir)
 	at, err := folderAt(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
-	text, err := at.read(name, maxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return text, nil
+	return at.read(name, maxManifest)
 }
 
 func readSound(dir folder) (*Manifest, error) {

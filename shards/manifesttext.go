@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hgld/internal/terminal"
+	"hgld/internal/texttable"
 )
 
 // Text formats a manifest as tables for a person: the files, and of each level the first limit
@@ -13,44 +14,46 @@ import (
 // and more says how to do that.
 func (m *Manifest) Text(limit int, more string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-40s %10s %10s\n", "file", "rows", "size")
+	rows := [][]string{{"file", "rows", "size"}}
 	for _, f := range m.Files {
-		fmt.Fprintf(&b, "%-40s %10d %10s\n", f.Name, f.Rows, FormatSize(f.Bytes))
+		rows = append(rows, texttable.Row(f.Name, f.Rows, FormatSize(f.Bytes)))
 	}
 	for _, c := range m.Companions {
-		rows := ""
+		n := ""
 		if c.Rows > 0 {
-			rows = strconv.Itoa(c.Rows)
+			n = strconv.Itoa(c.Rows)
 		}
-		fmt.Fprintf(&b, "%-40s %10s %10s\n", c.Name, rows, FormatSize(c.Bytes))
+		rows = append(rows, []string{c.Name, n, FormatSize(c.Bytes)})
 	}
+	b.WriteString(texttable.Format("%-40s %10s %10s", rows...))
 	splits := m.Splits()
 	for _, l := range m.Levels {
-		fmt.Fprintf(&b, "\n%-40s", fmt.Sprintf("%s (%s): %s", l.Name, l.Column, terminal.Count(len(l.Classes), "class")))
+		title := fmt.Sprintf("%s (%s): %s", l.Name, l.Column, terminal.Count(len(l.Classes), "class"))
+		head := []string{title}
 		for _, split := range splits {
-			fmt.Fprintf(&b, " %10s", split)
+			head = append(head, string(split))
 		}
-		b.WriteString("\n")
+		rows := [][]string{head}
 		for c, name := range l.Classes {
 			if limit > 0 && c == limit {
-				fmt.Fprintf(&b, "… %d more; %s\n", len(l.Classes)-c, more)
+				rows = append(rows, []string{fmt.Sprintf("… %d more; %s", len(l.Classes)-c, more)})
 				break
 			}
-			fmt.Fprintf(&b, "%-40s", name)
+			row := []string{name}
 			for _, split := range splits {
-				fmt.Fprintf(&b, " %10d", l.Rows[split][c])
+				row = append(row, strconv.Itoa(l.Rows[split][c]))
 			}
-			b.WriteString("\n")
+			rows = append(rows, row)
 		}
-		without, row := 0, fmt.Sprintf("%-40s", "no class")
+		without, row := 0, []string{"no class"}
 		for _, split := range splits {
 			n := l.lacking(m, split)
-			without += n
-			row += fmt.Sprintf(" %10d", n)
+			without, row = without+n, append(row, strconv.Itoa(n))
 		}
 		if without > 0 {
-			b.WriteString(row + "\n")
+			rows = append(rows, row)
 		}
+		b.WriteString("\n" + texttable.Format("%-40s"+strings.Repeat(" %10s", len(splits)), rows...))
 	}
 	switch n := m.Failures.Rows; {
 	case n == 1:

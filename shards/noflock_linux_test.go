@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/noflock"
 )
 
@@ -19,13 +20,8 @@ import (
 // succeeds without locking (0), as two machines see it on some file systems. Both must succeed.
 func TestSlicesNeedNoLocks(t *testing.T) {
 	if dir, code, child := strings.Cut(os.Getenv("HGLD_SLICE_CHILD"), "|"); child {
-		n, err := strconv.Atoi(code)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := noflock.Deny(syscall.Errno(n)); err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(code))(t)
+		must.Do(t, noflock.Deny(syscall.Errno(n)))
 		if strings.HasSuffix(dir, "finish") {
 			finishHere(t, filepath.Dir(dir))
 			return
@@ -47,9 +43,7 @@ func TestSlicesNeedNoLocks(t *testing.T) {
 				child := exec.Command(os.Args[0], "-test.run=^TestSlicesNeedNoLocks$")
 				child.Env = append(os.Environ(), "HGLD_SLICE_CHILD="+dir+"|"+strconv.Itoa(int(err)))
 				child.Stderr = os.Stderr
-				if err := child.Start(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, child.Start())
 				return child
 			}
 			all := []*exec.Cmd{start(dir), start(dir)}
@@ -76,7 +70,7 @@ func finishHere(t *testing.T, dir string) {
 	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 2, 2, small()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Finish(t.Context(), dir, FinishOptions{Options: small()}); err != nil {
+	if _, err := Finish(t.Context(), dir, small()); err != nil {
 		t.Fatal(err)
 	}
 	mustBuild(t, newSource(t, 60), dir, small())
@@ -98,14 +92,9 @@ func slowly(s *memorySource) *memorySource {
 // look for longer than another would wait.
 func TestSlicesStartWhileOthersLookAtTheFolder(t *testing.T) {
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, LockName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(filepath.Join(dir, LockName)))(t)
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Flock(int(f.Fd()), syscall.LOCK_SH))
 	var all sync.WaitGroup
 	for n := range 40 {
 		all.Go(func() {

@@ -30,7 +30,7 @@ import (
 const partsFolder = ".hgld-parts"
 
 // partVersion is the format version of parts.
-const partVersion = 1
+const partVersion = 2
 
 type part struct {
 	Version   int        `json:"hgld_part"`
@@ -79,16 +79,12 @@ func (p *plan) id() (id Hash) {
 
 // partRow is a row of a shard without what its sidecar has.
 type partRow struct {
-	Path     string `json:"p"`
-	W        int    `json:"w"`
-	H        int    `json:"h"`
-	SHA256   []byte `json:"s"`
-	Source   string `json:"o,omitempty"` // of the label
-	Author   string `json:"a,omitempty"`
-	License  string `json:"l,omitempty"`
-	Title    string `json:"t,omitempty"`
-	URL      string `json:"u,omitempty"`
-	Modified string `json:"m,omitempty"`
+	Path   string `json:"p"`
+	W      int    `json:"w"`
+	H      int    `json:"h"`
+	SHA256 []byte `json:"s"`
+
+	Attributes
 }
 
 // writePart writes the part of a slice whose shards are built.
@@ -152,9 +148,7 @@ func (b *builder) writeRows(ctx context.Context, i int) (partFile, error) {
 	}
 	lines := json.NewEncoder(zip)
 	err = set.each(ctx, m.shard(b.dir), func(_ int, r *Row) error {
-		a := &r.Attributes
-		return lines.Encode(partRow{Path: r.Path, W: r.W, H: r.H, SHA256: r.SHA256[:], Source: a.LabelSource,
-			Author: a.Author, License: a.License, Title: a.Title, URL: a.SourceURL, Modified: a.Modifications})
+		return lines.Encode(partRow{Path: r.Path, W: r.W, H: r.H, SHA256: r.SHA256[:], Attributes: r.Attributes})
 	})
 	if err := errors.Join(err, zip.Close()); err != nil {
 		return partFile{}, err
@@ -201,8 +195,7 @@ func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error
 			return &DamageError{name, at, err.Error()}
 		}
 		row := &Row{ID: x.index.ids[at], Path: r.Path, Split: x.file.Split, Labels: x.index.path(at), W: r.W, H: r.H,
-			Attributes: Attributes{LabelSource: r.Source, Author: r.Author, License: r.License, Title: r.Title,
-				SourceURL: r.URL, Modifications: r.Modified}}
+			Attributes: r.Attributes}
 		copy(row.SHA256[:], r.SHA256)
 		if err := see(at, row); err != nil {
 			return err
@@ -213,32 +206,51 @@ func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error
 
 var partNames = regexp.MustCompile(`^(\d+)-of-(\d+)\.part$`)
 
-// readParts returns the parts in the folder of a data set by their numbers of slices. Those that a newer version of
-// hgld has written, or that are damaged, are left out.
-func readParts(dir folder) (map[int][]*part, error) {
+// readParts returns the parts in the folder of a data set by their numbers of slices, those that want reports. Those
+// that a newer version of hgld has written, or that are damaged, are left out.
+func readParts(dir folder, want func(n, of int) bool) (map[int][]*part, error) {
 	names, err := dir.list(partsFolder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	all := map[int][]*part{}
-	for _, name := range names {
+	var g errgroup.Group
+	g.SetLimit(sidecarsAtOnce)
+	read := make([]*part, len(names))
+	for i, name := range names {
 		m := partNames.FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}
-		text, err := dir.read(partsFolder+"/"+name, maxManifest)
-		if err != nil && !errors.As(err, new(*DamageError)) {
-			return nil, err
-		}
-		p, err := decodePart(text)
 		n, _ := strconv.Atoi(m[1])
 		of, _ := strconv.Atoi(m[2])
-		if err == nil && p.Slice == n && p.Of == of && n >= 1 && n <= of {
-			all[of] = append(all[of], p)
+		if n < 1 || n > of || !want(n, of) {
+			continue
+		}
+		g.Go(func() error {
+			defer crash.Guard()
+			text, err := dir.read(partsFolder+"/"+name, maxManifest)
+			if err != nil && !errors.As(err, new(*DamageError)) {
+				return err
+			}
+			if p, err := decodePart(text); err == nil && p.Slice == n && p.Of == of {
+				read[i] = p
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	all := map[int][]*part{}
+	for _, p := range read {
+		if p != nil {
+			all[p.Of] = append(all[p.Of], p)
 		}
 	}
 	return all, nil
 }
+
+func everyPart(int, int) bool { return true }
 
 // decodePart parses a part.
 func decodePart(text []byte) (*part, error) {
@@ -265,16 +277,17 @@ func decodePart(text []byte) (*part, error) {
 	return p, nil
 }
 
-// vouchers are the shards that parts describe, by name.
-func vouchers(dir folder, tool string) (map[string][]partFile, error) {
-	parts, err := readParts(dir)
+// readVouchers returns the shards that parts describe, by name. A slice does not read those of the other slices beside
+// it, which describe other shards: over all slices, that would take the square of their number.
+func (b *builder) readVouchers() (map[string][]partFile, error) {
+	parts, err := readParts(b.dir, func(n, of int) bool { return b.foreign == nil || !b.foreign(n, of) })
 	if err != nil {
 		return nil, err
 	}
 	list := map[string][]partFile{}
 	for _, of := range parts {
 		for _, p := range of {
-			if minorVersion(p.Tool) != minorVersion(tool) {
+			if minorVersion(p.Tool) != minorVersion(b.o.Tool) {
 				continue
 			}
 			for _, f := range p.Files {

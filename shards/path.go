@@ -3,7 +3,15 @@ package shards
 import (
 	"context"
 	"fmt"
+
+	"hgld/labels"
 )
+
+// SplitOf returns the split of row i.
+func (v *View) SplitOf(i int) labels.Split {
+	sh, _ := v.at(i)
+	return sh.file.Split
+}
 
 // Path returns the path of the image of row i, as the input had it. It reads no image and does
 // not compare the shard with its checksum, so that a few rows of a large set take no time.

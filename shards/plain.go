@@ -104,15 +104,16 @@ func readPlain(dir, name string, limit int64) ([]byte, error) {
 }
 
 // asDamage turns an error in reading a file into a *DamageError. It returns nil if the
-// reading was cancelled, or if an object store failed.
+// reading was cancelled, or if an object store or this machine failed.
 func asDamage(name string, err error) *DamageError {
 	var damage *DamageError
 	var at *fs.PathError
 	switch {
 	case errors.As(err, &damage):
 		return damage
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
-		errors.As(err, new(*objectstore.Error)):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.EMFILE),
+		errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOMEM),
+		errors.As(err, new(*objectstore.Error)), errors.As(err, new(*objectstore.LocalError)):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return &DamageError{name, -1, "missing"}

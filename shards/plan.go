@@ -160,12 +160,14 @@ type tree struct {
 	lookup  *labels.Lookup
 	builder *labels.Builder
 	levels  int
-	whole   bool // items need every level
+	whole   bool               // items need every level
+	forms   []map[string]int32 // classes of the given hierarchy by composed name, of the levels that were asked for
 }
 
 func newTree(levels []string, given *labels.Hierarchy, whole bool) *tree {
 	if given != nil {
-		return &tree{given: given, lookup: given.Lookup(), levels: len(given.Levels)}
+		n := len(given.Levels)
+		return &tree{given: given, lookup: given.Lookup(), levels: n, forms: make([]map[string]int32, n)}
 	}
 	return &tree{builder: labels.NewBuilder(levels...), levels: len(levels), whole: whole}
 }
@@ -184,10 +186,10 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 		return slices.Repeat(labels.Path{-1}, t.levels), nil
 	}
 	if t.builder != nil {
-		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where, Uneven: item.Uneven, Whole: t.whole})
+		return t.builder.Add(labels.Row{Names: item.Names, Where: item.Where, Partial: item.Partial, Whole: t.whole})
 	}
 	finest := 0 // level that the item has
-	for item.Uneven && finest < len(item.Names)-1 && item.Names[finest] == "" {
+	for item.Partial && finest < len(item.Names)-1 && item.Names[finest] == "" {
 		finest++
 	}
 	name := item.Names[finest]
@@ -209,11 +211,16 @@ func (t *tree) path(item *Item) (labels.Path, error) {
 	return path, nil
 }
 
-// otherForm finds a class of the given hierarchy whose name is in another form of Unicode.
+// otherForm finds the first class of the given hierarchy whose name is in another form of Unicode.
 func (t *tree) otherForm(level int, name string) (class int32, ok bool) {
-	at := slices.IndexFunc(t.given.Levels[level].Classes,
-		func(c labels.Class) bool { return spelling.Form(c.Name) == name })
-	return int32(at), at >= 0
+	if t.forms[level] == nil {
+		t.forms[level] = map[string]int32{}
+		for i, c := range slices.Backward(t.given.Levels[level].Classes) {
+			t.forms[level][spelling.Form(c.Name)] = int32(i)
+		}
+	}
+	class, ok = t.forms[level][name]
+	return class, ok
 }
 
 // twin names a class of the given hierarchy that is spelled almost like a name; "" if there is none.

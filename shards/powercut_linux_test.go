@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
 )
 
@@ -41,22 +42,16 @@ func TestPowerCutsLeaveACompleteDataSetOrNone(t *testing.T) {
 				return err
 			}
 			if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {
-				if err := errors.Join(build(dir, c.now), powercut.Acknowledge(dir, "built")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(build(dir, c.now), powercut.Acknowledge(dir, "built")))
 				return
 			}
 			dir, fresh := t.TempDir(), t.TempDir()
 			var old map[string]string
 			if c.old != nil {
-				if err := build(dir, c.old); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, build(dir, c.old))
 				old = contents(t, dir)
 			}
-			if err := build(fresh, c.now); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, build(fresh, c.now))
 			want := contents(t, fresh)
 			trace := powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir)
 			trace.Check(t, func(dir string, cut *powercut.Crash) error {

@@ -33,7 +33,7 @@ func newPreparer(o Options) *preparer {
 	limits := img.Limits{Bytes: MaxImageBytes, Memory: decodeMemory}
 	return &preparer{
 		settings: o.Settings,
-		decoder:  &img.Decoder{Limits: limits, HEIF: o.HEIF},
+		decoder:  &img.Decoder{Limits: limits, HEIF: o.HEIF, JPEG: o.JPEG, GoFirst: true},
 		workers:  semaphore.NewWeighted(int64(o.Workers)),
 		memory:   semaphore.NewWeighted(decodeMemory),
 	}
@@ -129,9 +129,14 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 			p.decoder.HEIF.Version())
 	}
 	if shrink {
-		changes += fmt.Sprintf("resized from %d×%d, bicubic, ", m.W, m.H)
-		w, h := img.ShortSide(m.W, m.H, p.settings.ShortSide)
-		m = img.Resize(m, w, h, img.Bicubic)
+		changes += fmt.Sprintf("resized from %d×%d, ", info.W, info.H)
+		if info.Reduction > 1 {
+			changes += fmt.Sprintf("decoded at 1/%d, ", info.Reduction)
+		}
+		changes += "bicubic, "
+		if w, h := img.ShortSide(info.W, info.H, p.settings.ShortSide); w < m.W {
+			m = img.Resize(m, w, h, img.Bicubic)
+		}
 	}
 	quality := p.settings.Quality
 	if quality == 0 {

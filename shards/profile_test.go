@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/img"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -30,9 +31,7 @@ func profileSource(t *testing.T) (src *memorySource, kept []byte) {
 	t.Helper()
 	src = newSource(t, 30)
 	inks, err := os.ReadFile(filepath.Join(goldens.Shared(t, "data", "jpeg"), "jpeg-decoder", "reftest", "ycck.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	first, kept := profiled(photo(t, 60, 40, 1), "RGB ", 1)
 	grey, _ := profiled(photo(t, 60, 40, 2), "GRAY", 1)
 	broken, _ := profiled(photo(t, 60, 40, 3), "RGB ", 2) // the second segment is missing
@@ -70,9 +69,7 @@ func TestProfileSurvivesResizing(t *testing.T) {
 		t.Errorf("notes %q", r.Notes)
 	}
 	var stats Stats
-	if err := json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(contents(t, dir)[StatsFile]), &stats))
 	for _, of := range stats.Splits { // the last of the four is in val
 		if want := map[labels.Split]int{labels.Train: 2, labels.Val: 1}[of.Split]; of.NoProfile != want {
 			t.Errorf("%s: %d profiles left out, want %d", of.Split, of.NoProfile, want)
@@ -90,9 +87,7 @@ func TestImagesThatAreNotResizedKeepTheirBytes(t *testing.T) {
 	for _, row := range allRows(t, dir) {
 		at := slices.IndexFunc(src.items, func(i Item) bool { return i.Path == row.Path })
 		data, _, err := read(&src.items[at])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !bytes.Equal(row.Image, data) || row.Attributes.Modifications != "" {
 			t.Errorf("%s: %d bytes of %d, modified %q", row.Path, len(row.Image), len(data), row.Attributes.Modifications)
 		}

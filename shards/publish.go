@@ -35,7 +35,11 @@ func (b *builder) publish(ctx context.Context, inputs func() ([]Input, error)) (
 	if err != nil {
 		return nil, err
 	}
-	if was, err := b.dir.read(ManifestFile, maxManifest); err != nil || !bytes.Equal(was, text) {
+	intact := func(name string, want []byte) bool {
+		was, err := b.dir.read(name, maxManifest)
+		return err == nil && bytes.Equal(was, want)
+	}
+	if !intact(ManifestFile, text) || !intact(SumsFile, r.Manifest.sums(text)) {
 		if err := b.dir.remove(ManifestFile, SumsFile); err != nil {
 			return nil, err
 		}

@@ -101,9 +101,9 @@ type finished struct {
 func readFinished(dir folder) (*finished, error) {
 	m, _, err := readManifest(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && !lostManifest(dir):
 		return nil, nil
-	case errors.As(err, new(*DamageError)):
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*DamageError)):
 		return countSidecarRows(dir)
 	case err != nil:
 		return nil, err
@@ -113,6 +113,12 @@ func readFinished(dir folder) (*finished, error) {
 		was.rows += f.Rows
 	}
 	return was, nil
+}
+
+// lostManifest reports whether a finished data set in dir has lost its manifest: SHA256SUMS names it.
+func lostManifest(dir folder) bool {
+	sums, err := dir.read(SumsFile, maxManifest)
+	return err == nil && sumsName(sums, ManifestFile) && !dir.mayExist(ManifestFile)
 }
 
 func countSidecarRows(dir folder) (*finished, error) {

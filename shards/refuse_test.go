@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"hgld/internal/testing/fakes3"
+	"hgld/internal/testing/must"
 )
 
 // refused builds and returns the error that the build was refused.
@@ -153,9 +156,7 @@ func TestDamagedManifestStillProtectsTheFinishedDataSet(t *testing.T) {
 	less := newSource(t, 60)
 	less.items = less.items[:50]
 	path := filepath.Join(dir, ManifestFile)
-	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{"), 0o644))
 	before := contents(t, dir)
 	if r := refused(t, less, dir, small()); r.Was != 60 {
 		t.Errorf("%d images there, want 60", r.Was)
@@ -169,6 +170,38 @@ func TestDamagedManifestStillProtectsTheFinishedDataSet(t *testing.T) {
 	_, err := Build(t.Context(), less, dir, o)
 	if !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("error %v, want that of reading the manifest", err)
+	}
+}
+
+// The same build mends a data set whose manifest or SHA256SUMS is damaged or has disappeared, in a folder and in a
+// store; a smaller one does not replace it.
+func TestABuildMendsALostManifest(t *testing.T) {
+	server := fakes3.Start(t)
+	for _, name := range []string{ManifestFile, SumsFile} {
+		for _, lost := range []bool{true, false} {
+			dir := t.TempDir()
+			mustBuild(t, newSource(t, 60), dir, small())
+			mustBuild(t, newSource(t, 60), place, small())
+			want := contents(t, dir)
+			if lost {
+				must.Do(t, os.Remove(filepath.Join(dir, name)))
+				server.Remove("sets/one/" + name)
+			} else {
+				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o644))
+				server.Put("sets/one/"+name, []byte("{"), false)
+			}
+			for _, at := range []string{dir, place} {
+				if v := mustVerify(t, at); len(v.Damage) == 0 {
+					t.Errorf("%s, lost %t: no damage", name, lost)
+				}
+				less := newSource(t, 60)
+				less.items = less.items[:50]
+				refused(t, less, at, small())
+				mustBuild(t, newSource(t, 60), at, small())
+			}
+			sameContents(t, contents(t, dir), want)
+			sameContents(t, objects(server), want)
+		}
 	}
 }
 

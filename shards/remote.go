@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"sync"
 
 	"hgld/internal/atomicfile"
@@ -98,11 +99,11 @@ func (r *remote) remove(names ...string) error         { return r.store.Remove(r
 func (r *remote) makeFolder(string) error              { return nil }
 func (r *remote) sync(string) error                    { return nil }
 
-// RivalError says that another process has written a file of another data set to the same place meanwhile.
-type RivalError struct{ File string }
+// ConcurrentBuildError says that another process has written a file of another data set to the same place meanwhile.
+type ConcurrentBuildError struct{ File string }
 
 // Error names the file.
-func (e *RivalError) Error() string {
+func (e *ConcurrentBuildError) Error() string {
 	return fmt.Sprintf("another process has written another %s there meanwhile", e.File)
 }
 
@@ -113,7 +114,7 @@ func (r *remote) writeNew(name string, data []byte) error {
 	}
 	there, err := r.read(name, maxManifest)
 	if err == nil && !bytes.Equal(there, data) {
-		err = &RivalError{name}
+		err = &ConcurrentBuildError{name}
 	}
 	return err
 }
@@ -123,12 +124,54 @@ func (r *remote) removeFolder(name string) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range names {
-		if err := r.remove(name + "/" + n); err != nil {
-			return err
+	for i := range names {
+		names[i] = name + "/" + names[i]
+	}
+	return r.remove(names...)
+}
+
+// sized takes the sizes of objects from a list of each folder, instead of a request for each object.
+type sized struct {
+	*remote
+	mu    sync.Mutex
+	sizes map[string]map[string]int64 // by folder and name
+}
+
+// withSizes returns a view of a folder that nobody else changes meanwhile, in which sizes cost a request a folder.
+func withSizes(dir folder) folder {
+	if r, is := dir.(*remote); is {
+		return &sized{remote: r, sizes: map[string]map[string]int64{}}
+	}
+	return dir
+}
+
+func (s *sized) size(name string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := strings.TrimPrefix(path.Dir(name), ".")
+	if s.sizes[of] == nil {
+		infos, err := s.store.List(s.ctx, of)
+		if err != nil {
+			return 0, err
+		}
+		s.sizes[of] = map[string]int64{}
+		for _, info := range infos {
+			s.sizes[of][info.Name] = info.Size
 		}
 	}
-	return nil
+	size, there := s.sizes[of][name]
+	if !there {
+		return 0, &fs.PathError{Op: "read", Path: s.store.URL(name), Err: fs.ErrNotExist}
+	}
+	return size, nil
+}
+
+func (s *sized) move(from, to string) error {
+	err := s.remote.move(from, to)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.sizes)
+	return err
 }
 
 // tidy does nothing: an upload that was interrupted continues. Those of a finished data set end with endUploads.

@@ -17,6 +17,7 @@ import (
 
 	"hgld/internal/objectstore"
 	"hgld/internal/testing/fakes3"
+	"hgld/internal/testing/must"
 )
 
 // place is where the tests' data sets lie in the fake store.
@@ -49,14 +50,8 @@ func TestADataSetInAnObjectStoreHasTheSameFiles(t *testing.T) {
 	if !known(place) || known("s3://bucket/sets/none") || CheckSizes(t.Context(), place) != nil {
 		t.Error("it is not known as a data set")
 	}
-	set, err := Open(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := Open(t.Context(), local)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(t.Context(), place))(t)
+	here := must.Get(Open(t.Context(), local))(t)
 	defer here.Close()
 	for _, split := range set.Manifest().Splits() {
 		a, _ := set.Split(split)
@@ -92,7 +87,7 @@ func TestSlicesInAnObjectStore(t *testing.T) {
 	server := fakes3.Start(t)
 	local := t.TempDir()
 	mustBuild(t, richSource(t), local, rich())
-	if _, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); !errors.As(err, new(*MissingSlicesError)) {
+	if _, err := Finish(t.Context(), place, rich()); !errors.As(err, new(*MissingSlicesError)) {
 		t.Errorf("error %v, want that there are no slices", err)
 	}
 	var slicesAtOnce sync.WaitGroup
@@ -104,20 +99,29 @@ func TestSlicesInAnObjectStore(t *testing.T) {
 		})
 	}
 	slicesAtOnce.Wait()
-	if missing, err := MissingSlices(t.Context(), richSource(t), place, rich(), 3); err != nil || len(missing) > 0 {
+	p := must.Get(Plan(t.Context(), richSource(t), place, rich()))(t)
+	if missing, err := missingSlices(p, 3); err != nil || len(missing) > 0 {
 		t.Errorf("missing %v, error %v", missing, err)
 	}
 	server.Log()
-	if _, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); err != nil {
+	if _, err := Finish(t.Context(), place, rich()); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range server.Log() {
-		if strings.HasPrefix(line, "GET ") && strings.HasSuffix(line, ".parquet") {
-			t.Errorf("finish reads a shard: %s", line)
+	log := server.Log()
+	asked := 0
+	for _, line := range log {
+		if strings.HasSuffix(line, ".parquet") && !strings.HasPrefix(line, "PUT ") {
+			t.Errorf("finish asks for a shard, whose size a list tells: %s", line)
+		}
+		if strings.HasSuffix(line, ".idx") {
+			asked++
 		}
 	}
+	if shards := len(p.Shards); asked > 2*shards {
+		t.Errorf("%d requests for the sidecars of %d shards, want 2 for each:\n%s", asked, shards, strings.Join(log, "\n"))
+	}
 	sameContents(t, objects(server), contents(t, local))
-	if r, err := Finish(t.Context(), place, FinishOptions{Options: rich()}); err != nil || !r.Before {
+	if r, err := Finish(t.Context(), place, rich()); err != nil || !r.Before {
 		t.Errorf("%+v, error %v", r, err)
 	}
 }
@@ -171,7 +175,8 @@ func TestABuildThatStopsBeforeTheManifestContinues(t *testing.T) {
 	sameContents(t, objects(server), contents(t, local))
 }
 
-// As TestKilledRebuildsNeverMixOldAndNewShards, in an object store, where all shards change.
+// TestKilledBuildsInAnObjectStore kills rebuilds that change all shards. At any moment the place must
+// hold the complete data set of one of the two builds, or none.
 func TestKilledBuildsInAnObjectStore(t *testing.T) {
 	build := func(round string) {
 		o := small()
@@ -257,10 +262,7 @@ func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
 	server := fakes3.Start(t)
 	mustBuild(t, newSource(t, 30), place, small())
 	os.RemoveAll(filepath.Join(os.Getenv(objectstore.CacheVariable))) // what the build has read
-	set, err := Open(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(t.Context(), place))(t)
 	wrong := 0
 	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".parquet") && wrong == 0 {
@@ -269,10 +271,7 @@ func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
 		}
 		return fakes3.Fault{}
 	})
-	v, err := set.Split(set.Manifest().Splits()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(set.Split(set.Manifest().Splits()[0]))(t)
 	for i := range v.Len() {
 		if _, err := v.Image(t.Context(), i); err != nil {
 			t.Errorf("row %d: %v", i, err)
@@ -285,16 +284,13 @@ func TestAWrongByteFromTheNetworkIsReadAgain(t *testing.T) {
 
 func TestOnlyOneOfTwoDataSetsGetsTheManifest(t *testing.T) {
 	server := fakes3.Start(t)
-	dir, err := folderAt(t.Context(), place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(folderAt(t.Context(), place))(t)
 	for range 2 { // the second time as after a lost answer
 		if err := dir.writeNew(ManifestFile, []byte("one")); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := dir.writeNew(ManifestFile, []byte("two")); !errors.As(err, new(*RivalError)) {
+	if err := dir.writeNew(ManifestFile, []byte("two")); !errors.As(err, new(*ConcurrentBuildError)) {
 		t.Errorf("error %v, want that another process was faster", err)
 	}
 	if got := objects(server)[ManifestFile]; got != "one" {

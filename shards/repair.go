@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 )
@@ -20,16 +19,9 @@ import (
 // although its hash is right. If the result differs, the hash in the manifest belonged
 // to a wrong sidecar, so MANIFEST.json and SHA256SUMS get the right one, provided that
 // they agreed with each other.
-func Repair(ctx context.Context, dir string, taxonomy TaxonomyWriter, suspects ...string) ([]string, error) {
-	fixed, err := repair(ctx, dir, taxonomy, suspects)
-	if err != nil {
-		return fixed, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return fixed, nil
-}
-
-func repair(ctx context.Context, address string, taxonomy TaxonomyWriter, suspects []string) (fixed []string,
+func Repair(ctx context.Context, address string, taxonomy TaxonomyWriter, suspects ...string) (fixed []string,
 	err error) {
+	defer nameFolder(&err, address)
 	dir, err := folderAt(ctx, address)
 	if err != nil {
 		return nil, err

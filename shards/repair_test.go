@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestRepairMakesTheSameSidecars(t *testing.T) {
@@ -13,9 +15,7 @@ func TestRepairMakesTheSameSidecars(t *testing.T) {
 	r := mustBuild(t, newSource(t, 30), dir, small())
 	want := contents(t, dir)
 	missing, hurt := indexName(r.Manifest.Files[0].Name), indexName(r.Manifest.Files[2].Name)
-	if err := os.Remove(filepath.Join(dir, missing)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, missing)))
 	flip(t, filepath.Join(dir, hurt), 70, 4)
 	fixed, err := Repair(t.Context(), dir, listClasses)
 	if err != nil || !slices.Equal(fixed, []string{missing, hurt}) {
@@ -78,9 +78,7 @@ func TestRepairRefusesFilesThatShardsCannotRestore(t *testing.T) {
 func TestRepairContinuesAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := disk(dir).remove(BuildFile, TaxonomyFile); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, disk(dir).remove(BuildFile, TaxonomyFile))
 	fixed, err := Repair(t.Context(), dir, listClasses)
 	wantError(t, err, BuildFile)
 	if !slices.Equal(fixed, []string{TaxonomyFile}) {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,13 @@ type column struct {
 	feature any
 	put     func(r *Row) parquet.Value
 	get     func(r *Row, v parquet.Value) error
+	about   string // for the card; see says
+}
+
+// says adds the description that the card gives of a column.
+func (c column) says(about string) column {
+	c.about = about
+	return c
 }
 
 // inImage reports whether the column is a child of image.
@@ -76,10 +84,10 @@ type (
 // columns lists the leaves in order. The first two are the children of image.
 func (s *Schema) columns() []column {
 	cols := []column{
-		{"bytes", parquet.Compressed(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain),
-			&parquet.Uncompressed), nil,
-			func(r *Row) parquet.Value { return parquet.ByteArrayValue(r.Image) },
-			func(r *Row, v parquet.Value) error { r.Image = v.ByteArray(); return nil }},
+		{name: "bytes", node: parquet.Compressed(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain),
+			&parquet.Uncompressed),
+			put: func(r *Row) parquet.Value { return parquet.ByteArrayValue(r.Image) },
+			get: func(r *Row, v parquet.Value) error { r.Image = v.ByteArray(); return nil }},
 		plainText("path", func(r *Row) *string { return &r.Path }),
 		imageIDColumn(),
 		splitColumn(),
@@ -90,11 +98,16 @@ func (s *Schema) columns() []column {
 	if s.Landmarks {
 		cols = append(cols, landmarkColumns()...)
 	}
-	cols = append(cols,
-		sizeColumn("width", func(r *Row) *int { return &r.W }),
-		sizeColumn("height", func(r *Row) *int { return &r.H }),
-		hashColumn())
-	return append(cols, creditColumns()...)
+	return slices.Concat(cols, imageColumns(), creditColumns())
+}
+
+// imageColumns are the columns with the size and the hash of an image.
+func imageColumns() []column {
+	return []column{
+		sizeColumn("width", func(r *Row) *int { return &r.W }).says("pixels, as seen"),
+		sizeColumn("height", func(r *Row) *int { return &r.H }).says("pixels, as seen"),
+		hashColumn().says("of the image file"),
+	}
 }
 
 // landmarkColumns are the columns with what is known of a landmark.
@@ -111,11 +124,12 @@ func landmarkColumns() []column {
 // done to it.
 func creditColumns() []column {
 	return []column{
-		dictText("author", func(r *Row) *string { return &r.Attributes.Author }),
-		dictText("license", func(r *Row) *string { return &r.Attributes.License }),
-		plainText("title", func(r *Row) *string { return &r.Attributes.Title }),
-		plainText("source_url", func(r *Row) *string { return &r.Attributes.SourceURL }),
-		dictText("modified", func(r *Row) *string { return &r.Attributes.Modifications }),
+		dictText("author", func(r *Row) *string { return &r.Attributes.Author }).says("of the image"),
+		dictText("license", func(r *Row) *string { return &r.Attributes.License }).says("of the image"),
+		plainText("title", func(r *Row) *string { return &r.Attributes.Title }).says("of the image"),
+		plainText("source_url", func(r *Row) *string { return &r.Attributes.SourceURL }).says("where the image is from"),
+		dictText("modified", func(r *Row) *string { return &r.Attributes.Modifications }).
+			says("what was changed of the image"),
 	}
 }
 
@@ -132,14 +146,14 @@ func dictText(name string, field func(*Row) *string) column {
 }
 
 func textColumn(name string, node parquet.Node, field func(*Row) *string) column {
-	return column{name, node, valueFeature{"string", "Value"},
-		func(r *Row) parquet.Value {
+	return column{name: name, node: node, feature: valueFeature{"string", "Value"},
+		put: func(r *Row) parquet.Value {
 			if *field(r) == "" {
 				return parquet.NullValue()
 			}
 			return parquet.ByteArrayValue([]byte(*field(r)))
 		},
-		func(r *Row, v parquet.Value) error { *field(r) = string(v.ByteArray()); return nil }}
+		get: func(r *Row, v parquet.Value) error { *field(r) = string(v.ByteArray()); return nil }}
 }
 
 func imageIDColumn() column {
@@ -171,10 +185,10 @@ func hashColumn() column {
 }
 
 func sizeColumn(name string, field func(*Row) *int) column {
-	return column{name, zstd(parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.RLEDictionary)),
-		valueFeature{"int32", "Value"},
-		func(r *Row) parquet.Value { return parquet.Int32Value(int32(*field(r))) },
-		func(r *Row, v parquet.Value) error { *field(r) = int(v.Int32()); return nil }}
+	return column{name: name, node: zstd(parquet.Encoded(parquet.Leaf(parquet.Int32Type), &parquet.RLEDictionary)),
+		feature: valueFeature{"int32", "Value"},
+		put:     func(r *Row) parquet.Value { return parquet.Int32Value(int32(*field(r))) },
+		get:     func(r *Row, v parquet.Value) error { *field(r) = int(v.Int32()); return nil }}
 }
 
 // classColumn is the column of a level. It is NULL for a row without a class.

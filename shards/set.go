@@ -53,12 +53,9 @@ type shard struct {
 // sidecars with their hashes, and the shards with their sizes; an image is checked when
 // it is read. A difference is a *DamageError. ctx ends the requests to an object store, also those of
 // reads that have no context.
-func Open(ctx context.Context, dir string) (*Set, error) {
-	s, err := open(ctx, dir)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return s, nil
+func Open(ctx context.Context, dir string) (s *Set, err error) {
+	defer nameFolder(&err, dir)
+	return open(ctx, dir)
 }
 
 func open(ctx context.Context, address string) (*Set, error) {
@@ -78,10 +75,11 @@ func open(ctx context.Context, address string) (*Set, error) {
 	errs := make([]error, len(m.Files)) // the first in the order of the files is returned
 	var g errgroup.Group
 	g.SetLimit(sidecarsAtOnce)
+	sizes := withSizes(dir)
 	for i, f := range m.Files {
 		g.Go(func() error {
 			defer crash.Guard()
-			x, err := readIndex(dir, f, m)
+			x, err := readIndex(sizes, f, m)
 			s.shards[i], errs[i] = &shard{file: f, dir: dir, name: f.Name, index: x}, err
 			return err
 		})
@@ -177,6 +175,16 @@ func (s *Set) Manifest() *Manifest { return s.manifest }
 // Classes returns the tree of classes. It must not be changed.
 func (s *Set) Classes() *labels.Hierarchy { return s.classes }
 
+// of returns the shards of a split.
+func (s *Set) of(split labels.Split) (list []*shard) {
+	for _, sh := range s.shards {
+		if sh.file.Split == split {
+			list = append(list, sh)
+		}
+	}
+	return list
+}
+
 // lookup returns the index of classes by name.
 func (s *Set) lookup() *labels.Lookup {
 	s.naming.Do(func() { s.names = s.classes.Lookup() })
@@ -203,12 +211,10 @@ type View struct {
 // Split returns the rows of a split in the order of its shards.
 func (s *Set) Split(name labels.Split) (*View, error) {
 	v := &View{set: s}
-	for _, sh := range s.shards {
-		if sh.file.Split == name {
-			v.shards = append(v.shards, sh)
-			v.starts = append(v.starts, v.length)
-			v.length += sh.index.rows()
-		}
+	for _, sh := range s.of(name) {
+		v.shards = append(v.shards, sh)
+		v.starts = append(v.starts, v.length)
+		v.length += sh.index.rows()
 	}
 	if len(v.shards) == 0 {
 		return nil, fmt.Errorf("shards: %s has no split %.80q, only %v", s.dir, name, s.manifest.Splits())

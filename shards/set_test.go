@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -84,9 +85,7 @@ func TestRowsHaveAllColumns(t *testing.T) {
 		}
 		i := 0
 		for row, err := range v.Rows(t.Context(), images) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			item := items[i]
 			if row.ID != item.ID || row.Path != item.Path || row.Split != item.Split || row.Attributes != item.Attributes {
 				t.Errorf("row %d: %+v, want %+v", i, row, item)
@@ -246,9 +245,7 @@ func TestLandmarksOfTwoSplitsAreDistinct(t *testing.T) {
 		v := mustSplit(t, set, split)
 		i := 0
 		for row, err := range v.Rows(t.Context(), false) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			name := ""
 			if c := row.Labels[0]; c >= 0 {
 				name = v.Classes(0)[c]

@@ -86,17 +86,18 @@ type Row struct {
 }
 
 // Attributes are what is known of an image besides its pixels and classes. Empty ones
-// are NULL in a shard.
+// are NULL in a shard. The names are those of the columns, which schema.go stores: a new column
+// is a field here and a row there.
 type Attributes struct {
-	CategoryURL   string // page of the landmark's Commons category
-	WikidataQID   string // item of the landmark
-	Tag           string // raw "instance of" value; the column is called supercategory, as in GLDv2's files
-	LabelSource   string // scraped, curated or propagated
-	Author        string // of the photograph
-	License       string // of the photograph
-	Title         string // of the photograph
-	SourceURL     string // where it was published
-	Modifications string // what was changed on the way, which CC BY asks to be stated
+	CategoryURL   string `json:"category_url,omitempty"`  // page of the landmark's Commons category
+	WikidataQID   string `json:"wikidata_qid,omitempty"`  // item of the landmark
+	Tag           string `json:"supercategory,omitempty"` // raw "instance of" value; named as in GLDv2's files
+	LabelSource   string `json:"label_source,omitempty"`  // scraped, curated or propagated
+	Author        string `json:"author,omitempty"`        // of the photograph
+	License       string `json:"license,omitempty"`       // of the photograph
+	Title         string `json:"title,omitempty"`         // of the photograph
+	SourceURL     string `json:"source_url,omitempty"`    // where it was published
+	Modifications string `json:"modified,omitempty"`      // what was changed on the way, which CC BY asks to be stated
 }
 
 // Unattributed is the author or the licence of a training image whose author or licence is not known, if the build

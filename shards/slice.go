@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 type Slice struct {
 	Shards   int       // of the slice
 	Images   int       // in them, failures included
-	Kept     int       // shards that were there already
+	Kept     int       // shards that were already built
 	Failures []Failure // images that were left out
 }
 
@@ -30,15 +31,8 @@ type Slice struct {
 //
 // BuildSlice returns a *filelock.LockedError if another process works on the slice, or
 // a Build on the folder.
-func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
-	s, err := buildSlice(ctx, src, dir, n, of, o)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: slice %d of %d: %w", dir, n, of, err)
-	}
-	return s, nil
-}
-
-func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (*Slice, error) {
+func BuildSlice(ctx context.Context, src Source, dir string, n, of int, o Options) (s *Slice, err error) {
+	defer nameFolder(&err, fmt.Sprintf("%s: slice %d of %d", dir, n, of))
 	if n < 1 || n > of {
 		return nil, errors.New("want a number from 1 to the number of slices")
 	}
@@ -63,7 +57,7 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := b.chooseFolder(); err != nil {
 		return nil, err
 	}
-	s, mine := &Slice{}, b.slice(n, of)
+	mine := b.slice(n, of)
 	for _, i := range mine {
 		for _, at := range []string{b.plan.shards[i].name, waitingPath(b.plan.shards[i].name)} {
 			b.dir.tidy(nil, []string{at, indexName(at)})
@@ -72,14 +66,15 @@ func buildSlice(ctx context.Context, src Source, dir string, n, of int, o Option
 	if err := b.dropOtherPart(n, of); err != nil {
 		return nil, err
 	}
+	b.foreign = func(slice, count int) bool { return count == of && slice != n }
 	if err := b.run(ctx, mine); err != nil {
 		return nil, err
 	}
 	if err := b.writePart(ctx, src, n, of); err != nil {
 		return nil, err
 	}
+	s = &Slice{Shards: len(mine)}
 	for _, i := range mine {
-		s.Shards++
 		s.Images += b.plan.shards[i].count
 		s.Failures = append(s.Failures, b.made[i].failures...)
 		if b.made[i].kept {
@@ -99,25 +94,24 @@ func (b *builder) slice(n, of int) []int {
 	var list []int
 	mine := OfSlice(n, of)
 	for i := range b.plan.shards {
-		group := b.plan.shards[i].group
-		if group == 0 {
-			group = i + 1
-		}
-		if mine(group) {
+		if mine(b.group(i)) {
 			list = append(list, i)
 		}
 	}
 	return list
 }
 
-// markFolder writes the file that marks shards without a manifest as hgld's, and checks
-// that no Build holds it. Slices that start together do not wait for each other. A Build that finds a
+// group returns the group of a shard, which decides its slice: that of its items, or else its number from 1.
+func (b *builder) group(i int) int { return cmp.Or(b.plan.shards[i].group, i+1) }
+
+// markFolder writes the file that marks shards without a manifest as hgld's, makes their folder, and checks
+// that no Build holds the mark. Slices that start together do not wait for each other. A Build that finds a
 // slice at work holds it for a moment.
 func markFolder(ctx context.Context, dir folder) error {
 	for try := 0; ; try++ {
 		err := dir.checkLock(LockName)
 		if err == nil {
-			return markDurable(dir)
+			return errors.Join(markDurable(dir), dir.makeFolder("data"))
 		}
 		const tries = 50
 		if !errors.As(err, new(*filelock.LockedError)) || try == tries {
@@ -153,8 +147,8 @@ func endSlices(ctx context.Context, dir folder) error {
 	return nil
 }
 
-// sliceLocks matches the lock files of slices.
-func sliceLocks() *regexp.Regexp { return regexp.MustCompile(`^\` + LockName + `-\d+-of-\d+$`) }
+// sliceLocks matches the lock files of slices, with the number of the slice and of all.
+func sliceLocks() *regexp.Regexp { return regexp.MustCompile(`^\` + LockName + `-(\d+)-of-(\d+)$`) }
 
 // Planned is a shard that Build would write.
 type Planned struct {
@@ -164,29 +158,26 @@ type Planned struct {
 	There  bool   `json:"there"`  // made of the same items and whole
 }
 
-// Plan lists the shards that Build would write for src in dir, and says which of them
-// exist. It changes nothing.
-func Plan(ctx context.Context, src Source, dir string, o Options) ([]Planned, error) {
-	_, list, err := planShards(ctx, src, dir, o)
-	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
-	}
-	return list, nil
+// Preview is what a build would do in a folder.
+type Preview struct {
+	Shards []Planned // of the data set, in order
+	b      *builder
 }
 
-// planShards is Plan. It also returns the builder that found the shards.
-func planShards(ctx context.Context, src Source, dir string, o Options) (*builder, []Planned, error) {
+// Plan lists the shards that Build would write for src in dir, and which of them exist. It changes nothing.
+func Plan(ctx context.Context, src Source, dir string, o Options) (p *Preview, err error) {
+	defer nameFolder(&err, dir)
 	b, err := newBuilder(ctx, src, dir, o, func(int) bool { return false })
+	if err == nil {
+		err = b.reuse(ctx, b.slice(1, 1), 0)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := b.reuse(ctx, b.slice(1, 1), 0); err != nil {
-		return nil, nil, err
-	}
-	list := make([]Planned, len(b.plan.shards))
+	p = &Preview{make([]Planned, len(b.plan.shards)), b}
 	for i := range b.plan.shards {
-		p := &b.plan.shards[i]
-		list[i] = Planned{Name: p.name, Images: p.count, Bytes: p.bytes, There: b.made[i].kept}
+		s := &b.plan.shards[i]
+		p.Shards[i] = Planned{Name: s.name, Images: s.count, Bytes: s.bytes, There: b.made[i].kept}
 	}
-	return b, list, nil
+	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 )
 
 func TestSlicesTogetherEqualABuild(t *testing.T) {
@@ -51,12 +52,9 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 	there := func() (list []int) {
 		t.Helper()
 		before := contents(t, dir)
-		p, err := Plan(t.Context(), newSource(t, 60), dir, small())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Plan(t.Context(), newSource(t, 60), dir, small()))(t)
 		images := 0
-		for i, s := range p {
+		for i, s := range p.Shards {
 			if images += s.Images; s.There {
 				list = append(list, i)
 			}
@@ -73,7 +71,7 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 		}
 	}
 	mustBuild(t, newSource(t, 60), dir, small())
-	if n := len(there()); n != len(must(ReadManifest(t.Context(), dir))(t).Files) {
+	if n := len(there()); n != len(must.Get(ReadManifest(t.Context(), dir))(t).Files) {
 		t.Errorf("%d shards there after the build", n)
 	}
 	names, err := filepath.Glob(filepath.Join(dir, LockName+"*"))
@@ -82,23 +80,9 @@ func TestPlanMarksFinishedShards(t *testing.T) {
 	}
 }
 
-// must returns the value of a call that must not fail.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(tb testing.TB) T {
-		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return v
-	}
-}
-
 func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
-	held, err := filelock.Acquire(filepath.Join(dir, LockName+"-1-of-2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(filelock.Acquire(filepath.Join(dir, LockName+"-1-of-2")))(t)
 	var locked *filelock.LockedError
 	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 1, 2, small()); !errors.As(err, &locked) {
 		t.Errorf("the slice of another process: %v", err)
@@ -109,19 +93,12 @@ func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 2, 2, small()); err != nil {
 		t.Errorf("another slice: %v", err)
 	}
-	if err := held.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := filelock.Acquire(filepath.Join(dir, LockName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held.Close())
+	whole := must.Get(filelock.Acquire(filepath.Join(dir, LockName)))(t)
 	if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, 1, 2, small()); !errors.As(err, &locked) {
 		t.Errorf("a slice while a build is made: %v", err)
 	}
-	if err := whole.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, whole.Close())
 	for _, n := range []int{0, 3} {
 		if _, err := BuildSlice(t.Context(), newSource(t, 10), dir, n, 2, small()); err == nil {
 			t.Errorf("slice %d of 2 is built", n)
@@ -133,18 +110,11 @@ func TestSliceAndBuildExcludeEachOther(t *testing.T) {
 // writes.
 func TestSliceLeavesUnfinishedShardsOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Plan(t.Context(), newSource(t, 60), dir, small())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	left := func(i int) string { return filepath.Join(dir, "data", "."+filepath.Base(p[i].Name)+".tmp-7") }
+	p := must.Get(Plan(t.Context(), newSource(t, 60), dir, small()))(t)
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	left := func(i int) string { return filepath.Join(dir, "data", "."+filepath.Base(p.Shards[i].Name)+".tmp-7") }
 	for i := range 2 {
-		if err := os.WriteFile(left(i), []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(left(i), []byte("x"), 0o644))
 	}
 	if _, err := BuildSlice(t.Context(), newSource(t, 60), dir, 1, 2, small()); err != nil {
 		t.Fatal(err)
@@ -164,14 +134,12 @@ func TestUnattributedImagesAreMarked(t *testing.T) {
 	read := func(o Options) map[string]Attributes {
 		dir := t.TempDir()
 		mustBuild(t, src, dir, o)
-		set := must(Open(t.Context(), dir))(t)
+		set := must.Get(Open(t.Context(), dir))(t)
 		defer set.Close()
 		all := map[string]Attributes{}
 		for _, split := range set.Manifest().Splits() {
-			for row, err := range must(set.Split(split))(t).Rows(t.Context(), false) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for row, err := range must.Get(set.Split(split))(t).Rows(t.Context(), false) {
+				must.Do(t, err)
 				all[row.Path] = row.Attributes
 			}
 		}
@@ -192,5 +160,18 @@ func TestUnattributedImagesAreMarked(t *testing.T) {
 	}
 	if plain["photos/0.jpg"].Author != "" {
 		t.Errorf("marked although not asked to: %+v", plain["photos/0.jpg"])
+	}
+}
+
+// Slices that start together must not take the folder of another for somebody else's: all else comes after the mark.
+func TestTheMarkComesBeforeTheShards(t *testing.T) {
+	dir := disk(filepath.Join(t.TempDir(), "set"))
+	must.Do(t, makeFolder(dir))
+	if names := must.Get(os.ReadDir(string(dir)))(t); len(names) > 0 {
+		t.Errorf("before the mark there is %v", names)
+	}
+	must.Do(t, markFolder(t.Context(), dir))
+	if !dir.mayExist(LockName) || !dir.mayExist("data") {
+		t.Error("the mark or the folder of the shards is missing")
 	}
 }

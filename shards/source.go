@@ -29,7 +29,7 @@ type Item struct {
 	Path       string            // in the source, with slashes; unique
 	Split      labels.Split      // of the image
 	Names      []string          // class names, finest first; none for an image without label
-	Uneven     bool              // names may be "" at any level
+	Partial    bool              // names may be "" at any level
 	Landmark   labels.LandmarkID // −1 without one
 	Attributes Attributes        // what is known of the image
 	Where      string            // for messages: "labels.csv:17"

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -57,9 +58,7 @@ func photo(tb testing.TB, w, h int, seed uint64) []byte {
 		}
 	}
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, m, nil); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, jpeg.Encode(&buf, m, nil))
 	return buf.Bytes()
 }
 
@@ -99,10 +98,7 @@ func (s *memorySource) put(item *Item, data []byte) {
 // mustBuild builds in dir.
 func mustBuild(tb testing.TB, src Source, dir string, o Options) *Result {
 	tb.Helper()
-	r, err := Build(context.Background(), src, dir, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := must.Get(Build(context.Background(), src, dir, o))(tb)
 	return r
 }
 
@@ -149,9 +145,7 @@ func contents(tb testing.TB, dir string) map[string]string {
 		all[filepath.ToSlash(rel)] = string(data)
 		return err
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return all
 }
 
@@ -174,10 +168,7 @@ func sameContents(tb testing.TB, got, want map[string]string) {
 
 func mustOpen(tb testing.TB, dir string) *Set {
 	tb.Helper()
-	s, err := Open(tb.Context(), dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := must.Get(Open(tb.Context(), dir))(tb)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Error(err)
@@ -189,9 +180,7 @@ func mustOpen(tb testing.TB, dir string) *Set {
 func mustSplit(tb testing.TB, s *Set, name labels.Split) *View {
 	tb.Helper()
 	v, err := s.Split(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return v
 }
 

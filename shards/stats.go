@@ -111,12 +111,7 @@ func (c *splitCount) stats(m *Manifest, split labels.Split, failures []Failure) 
 	s := SplitStats{Split: split, Images: m.Rows(split), Failures: map[FailureClass]int{}, Levels: []LevelStats{},
 		Width: distribution(c.width), Height: distribution(c.height), Bytes: distribution(c.bytes), NoProfile: c.noProfile,
 		Licenses: counted(c.licenses), Sources: counted(c.sources)}
-	for _, f := range m.Files {
-		if f.Split == split {
-			s.Shards++
-			s.ShardBytes += f.Bytes
-		}
-	}
+	s.Shards, s.ShardBytes = m.Size(split)
 	for _, f := range failures {
 		if f.Split == split {
 			s.Failures[f.Class]++
@@ -156,8 +151,7 @@ func distribution(values []uint32) Distribution {
 	}
 	quantile := func(percent int) int { return int(values[max((percent*n+99)/100, 1)-1]) }
 	return Distribution{Min: quantile(0), P5: quantile(5), P25: quantile(25), Median: quantile(50), P75: quantile(75),
-		P95: quantile(95),
-		Max: quantile(100), Mean: float64(sum) / float64(n)}
+		P95: quantile(95), Max: quantile(100), Mean: float64(sum) / float64(n)}
 }
 
 // counted lists values, the most frequent first, then by their texts.

@@ -2,10 +2,10 @@ package shards
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"hgld/internal/terminal"
+	"hgld/internal/texttable"
 	"hgld/labels"
 )
 
@@ -47,9 +47,8 @@ func (l *Level) lacking(m *Manifest, split labels.Split) int {
 // PlanText lists the shards of a plan with their images, sizes and whether they exist,
 // and sums them up.
 func PlanText(list []Planned) string {
-	w := &strings.Builder{}
-	images, missing := 0, 0
-	fmt.Fprintf(w, "%-40s %8s %10s\n", "shard", "images", "size")
+	images, missing, rows := 0, 0, [][]string{{"shard", "images", "size"}}
+	bytes := int64(0)
 	for _, p := range list {
 		state := "there"
 		if !p.There {
@@ -57,10 +56,11 @@ func PlanText(list []Planned) string {
 			missing++
 		}
 		images += p.Images
-		fmt.Fprintf(w, "%-40s %8d %10s  %s\n", p.Name, p.Images, FormatSize(p.Bytes), state)
+		bytes += p.Bytes
+		rows = append(rows, texttable.Row(p.Name, p.Images, FormatSize(p.Bytes), state))
 	}
-	fmt.Fprintf(w, "%s in %s, %d missing\n", terminal.Count(images, "image"), terminal.Count(len(list), "shard"), missing)
-	return w.String()
+	return texttable.Format("%-40s %8s %10s  %s", rows...) + fmt.Sprintf("%s in %s, %s, %d missing\n",
+		terminal.Count(images, "image"), terminal.Count(len(list), "shard"), FormatSize(bytes), missing)
 }
 
 // Text lists the damage, and says how much was compared. Notes are left out.
@@ -76,16 +76,4 @@ func (v *Verified) Text() string {
 	fmt.Fprintf(w, "%s, %s, %s: %s\n", terminal.Count(v.Files, "file"), terminal.Count(v.Rows, "row"),
 		FormatSize(v.Bytes), verdict)
 	return w.String()
-}
-
-// ParseSubset reads the part of a data set to verify, N/T: Subset and Of of
-// [VerifyOptions].
-func ParseSubset(text string) (subset, of int, err error) {
-	n, t, _ := strings.Cut(text, "/")
-	subset, err1 := strconv.Atoi(n)
-	of, err2 := strconv.Atoi(t)
-	if err1 != nil || err2 != nil || subset < 1 || subset > of {
-		return 0, 0, fmt.Errorf("subset %.80q; want N/T, such as 1/7", text)
-	}
-	return subset, of, nil
 }

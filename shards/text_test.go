@@ -11,7 +11,7 @@ func TestPlanTextListsMissingShards(t *testing.T) {
 	want := "shard                                      images       size\n" +
 		"train-00000.parquet                             3     2.0 kB  there\n" +
 		"train-00001.parquet                             1   10 bytes  missing\n" +
-		"4 images in 2 shards, 1 missing\n"
+		"4 images in 2 shards, 2.0 kB, 1 missing\n"
 	got := PlanText([]Planned{{"train-00000.parquet", 3, 2000, true}, {"train-00001.parquet", 1, 10, false}})
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
@@ -42,16 +42,5 @@ func TestBuiltTextListsSplitsAndLevels(t *testing.T) {
 	}
 	if got := m.Text(0, ""); !strings.Contains(got, "no class                                          2\n") {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestParseSubset(t *testing.T) {
-	if n, of, err := ParseSubset("2/7"); n != 2 || of != 7 || err != nil {
-		t.Errorf("2/7 is %d of %d, %v", n, of, err)
-	}
-	for _, wrong := range []string{"", "2", "0/3", "4/3", "a/3", "1/b", "1/2/3"} {
-		if _, _, err := ParseSubset(wrong); err == nil {
-			t.Errorf("%q is a subset", wrong)
-		}
 	}
 }

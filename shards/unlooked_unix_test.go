@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // TestUnreadableFolderIsAnError replaces a folder by a link to itself, which root cannot list
 // either.
 func TestUnreadableFolderIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("data", filepath.Join(dir, "data")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("data", filepath.Join(dir, "data")))
 	if was, err := countSidecarRows(disk(dir)); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("%+v is to be replaced, error %v, want one of data", was, err)
 	}

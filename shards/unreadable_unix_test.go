@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // spoiled replaces a file of a data set by something that is not a plain file.
@@ -38,9 +40,7 @@ func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 				continue
 			}
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.Remove(path), spoil(path)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(os.Remove(path), spoil(path)))
 			found := verifyInTime(t, dir)
 			for _, want := range []string{name, last} {
 				if !slices.ContainsFunc(found, func(d *DamageError) bool { return d.File == want }) {
@@ -48,9 +48,7 @@ func TestVerifyContinuesAfterAnUnreadableFile(t *testing.T) {
 				}
 			}
 			os.Remove(path)
-			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(data), 0o644))
 		}
 	}
 }
@@ -90,9 +88,7 @@ func TestNothingIsWrittenThroughAPipeOrALinkOut(t *testing.T) {
 			path := filepath.Join(dir, name)
 			err := errors.Join(os.WriteFile(outside, []byte("precious"), 0o644),
 				os.MkdirAll(filepath.Dir(path), 0o755), spoil(path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if err := os.WriteFile(filepath.Join(dir, LockName), nil, 0o644); err != nil { // an unfinished build of ours
 				t.Fatal(err)
 			}
@@ -119,9 +115,7 @@ func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 	dir := t.TempDir()
 	r := mustBuild(t, newSource(t, 12), dir, small())
 	path := filepath.Join(dir, r.Manifest.Files[0].Name)
-	if err := errors.Join(os.Rename(path, filepath.Join(dir, "blob")), os.Symlink("../blob", path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(path, filepath.Join(dir, "blob")), os.Symlink("../blob", path)))
 	if v := mustVerify(t, dir); len(v.Damage) > 0 {
 		t.Errorf("damage %v", v.Damage)
 	}
@@ -131,9 +125,7 @@ func TestLinksWithinTheFolderAreFollowed(t *testing.T) {
 func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 12), dir, small())
-	if err := disk(dir).remove(ManifestFile, SumsFile); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, disk(dir).remove(ManifestFile, SumsFile))
 	_, err := Verify(t.Context(), dir, VerifyOptions{})
 	wantError(t, err, "this data set is not finished")
 }
@@ -142,15 +134,9 @@ func TestFolderWithoutManifestAndSumsIsNoDataSet(t *testing.T) {
 // SHA256SUMS.
 func wrongSidecar(t *testing.T, dir string, change func(*index) []byte) (name string) {
 	t.Helper()
-	m, err := ReadManifest(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(ReadManifest(t.Context(), dir))(t)
 	f := &m.Files[0]
-	x, err := readIndex(disk(dir), *f, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(readIndex(disk(dir), *f, m))(t)
 	data := change(x)
 	f.IndexBytes, f.IndexSHA256 = int64(len(data)), sha256.Sum256(data)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, indexName(f.Name)), data, 0o644),
@@ -193,9 +179,7 @@ func TestRepairRefusesADamagedManifest(t *testing.T) {
 	mustBuild(t, newSource(t, 30), dir, small())
 	sums := contents(t, dir)[SumsFile]
 	sidecar := wrongSidecar(t, dir, func(*index) []byte { return []byte("nothing of that kind") })
-	if err := os.WriteFile(filepath.Join(dir, SumsFile), []byte(sums), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, SumsFile), []byte(sums), 0o644))
 	before := contents(t, dir)
 	_, err := Repair(t.Context(), dir, listClasses)
 	wantError(t, err, sidecar, "differs from "+ManifestFile)
@@ -210,9 +194,7 @@ func TestEmptySetDoesNotVerify(t *testing.T) {
 		m.Levels[l].Rows = nil
 	}
 	data := filepath.Join(dir, "data")
-	if err := errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755), m.write(disk(dir), disk(dir).write)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755), m.write(disk(dir), disk(dir).write)))
 	found := mustVerify(t, dir).Damage
 	if len(found) != 1 || !strings.Contains(found[0].What, "empty") {
 		t.Errorf("damage %v, want that the set is empty", found)
@@ -236,40 +218,30 @@ func TestManifestIsComparedWithTheSums(t *testing.T) {
 func TestCheckSizesFindsMissingAndTruncatedFiles(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, newSource(t, 30), dir, small())
-	if err := CheckSizes(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, CheckSizes(t.Context(), dir))
 	for name, data := range contents(t, dir) {
 		path := filepath.Join(dir, name)
 		for _, harm := range []func() error{
 			func() error { return os.Remove(path) },
 			func() error { return os.WriteFile(path, []byte(data+"x"), 0o644) },
 		} {
-			if err := harm(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, harm())
 			err := CheckSizes(t.Context(), dir)
 			damage := (*DamageError)(nil)
 			lists := name == ManifestFile || name == SumsFile // a change makes the two lists disagree
 			if !lists && (!errors.As(err, &damage) || damage.File != name) || err == nil {
 				t.Errorf("%s: error %v", name, err)
 			}
-			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(data), 0o644))
 		}
 	}
 }
 
 func TestHashingStopsAfterTheDeclaredSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "grows")
-	if err := os.WriteFile(path, make([]byte, 5000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, make([]byte, 5000), 0o644))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	h := sha256.New()
 	err = hashFile(t.Context(), diskFile{f}, 10, h)

@@ -6,21 +6,22 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hgld/internal/crash"
 	"io/fs"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
+
+	"hgld/internal/crash"
 )
 
-// VerifyOptions configure Verify. With a Subset n of Of (1 ≤ n ≤ Of), it reads every
+// VerifyOptions configure Verify. With a Slice n of Of (1 ≤ n ≤ Of), it reads every
 // Of-th shard, so that Of runs together read everything. The zero value reads
 // everything.
 type VerifyOptions struct {
-	// Subset and Of choose every Of-th shard, from Subset on, counted from 1. Zeros choose
+	// Slice and Of choose every Of-th shard, from Slice on, counted from 1. Zeros choose
 	// all.
-	Subset, Of int
+	Slice, Of int
 	// Report, if not nil, is called for every difference, in the order of the files.
 	Report func(*DamageError)
 	// Progress, if not nil, is called after every shard.
@@ -41,16 +42,17 @@ type Verified struct {
 // files are damage too, and Verify continues after them; if the manifest cannot be
 // read, it uses SHA256SUMS. A data set without rows is damaged. The error is that of
 // ctx, or says that dir is not a data set.
-func Verify(ctx context.Context, dir string, o VerifyOptions) (*Verified, error) {
+func Verify(ctx context.Context, dir string, o VerifyOptions) (result *Verified, err error) {
+	defer nameFolder(&err, dir)
 	at, err := folderAt(ctx, dir)
 	if err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
 	view, release := at.snapshot()
 	defer release()
 	v := &verifier{dir: view, o: o}
 	if err := v.run(ctx); err != nil {
-		return nil, fmt.Errorf("shards: %s: %w", dir, err)
+		return nil, err
 	}
 	return &v.result, nil
 }
@@ -70,10 +72,10 @@ func (v *verifier) report(d *DamageError) {
 
 func (v *verifier) run(ctx context.Context) error {
 	if v.o.Of == 0 {
-		v.o.Subset, v.o.Of = 1, 1
+		v.o.Slice, v.o.Of = 1, 1
 	}
-	if v.o.Subset < 1 || v.o.Subset > v.o.Of {
-		return fmt.Errorf("subset %d of %d", v.o.Subset, v.o.Of)
+	if v.o.Slice < 1 || v.o.Slice > v.o.Of {
+		return fmt.Errorf("slice %d of %d", v.o.Slice, v.o.Of)
 	}
 	sums, unread := v.dir.read(SumsFile, maxManifest)
 	m, data, err := readManifest(v.dir)
@@ -164,7 +166,7 @@ func (v *verifier) shards(ctx context.Context, set *Set) error {
 	go func() {
 		defer crash.Guard()
 		defer close(queue)
-		for i := v.o.Subset - 1; i < len(files); i += v.o.Of {
+		for i := v.o.Slice - 1; i < len(files); i += v.o.Of {
 			done := make(chan verified, 1)
 			select {
 			case queue <- done:

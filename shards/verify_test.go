@@ -13,15 +13,13 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
 func mustVerify(tb testing.TB, dir string) *Verified {
 	tb.Helper()
-	v, err := Verify(tb.Context(), dir, VerifyOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	v := must.Get(Verify(tb.Context(), dir, VerifyOptions{}))(tb)
 	return v
 }
 
@@ -32,10 +30,7 @@ func times(tb testing.TB, variable string, short int) int {
 	if text == "" {
 		return short
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(text))(tb)
 	return n
 }
 
@@ -58,9 +53,7 @@ func TestDamageIsReportedInOrder(t *testing.T) {
 			}
 			last = done
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, d := range v.Damage {
 		got = append(got, d.File)
 	}
@@ -98,9 +91,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			t.Errorf("%s: byte %d changed by %#x was not found", name, at, mask)
 		}
 		readDamaged(t, dir, images)
-		if err := os.WriteFile(path, []byte(whole[name]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(whole[name]), 0o644))
 	}
 	if v := mustVerify(t, dir); len(v.Damage) != 0 {
 		t.Errorf("restored: %v", v.Damage)
@@ -123,17 +114,13 @@ func TestEveryTruncationIsFound(t *testing.T) {
 				continue
 			}
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, []byte(data[:n]), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(data[:n]), 0o644))
 			v := mustVerify(t, dir)
 			if len(v.Damage) == 0 {
 				t.Errorf("%s cut to %d of %d bytes was not found", name, n, len(data))
 			}
 			readDamaged(t, dir, images)
-			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(data), 0o644))
 		}
 	}
 }
@@ -146,10 +133,7 @@ func readAll(tb testing.TB, dir string) map[string][]byte {
 	for _, split := range set.Manifest().Splits() {
 		v := mustSplit(tb, set, split)
 		for i := range v.Len() {
-			image, err := v.Image(tb.Context(), i)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			image := must.Get(v.Image(tb.Context(), i))(tb)
 			all[v.ID(i)] = image
 		}
 	}
@@ -218,10 +202,7 @@ func TestVerifyNamesTheDamagedImage(t *testing.T) {
 	}
 	hits := 0
 	for n := 1; n <= 3; n++ {
-		v, err := Verify(t.Context(), dir, VerifyOptions{Subset: n, Of: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Verify(t.Context(), dir, VerifyOptions{Slice: n, Of: 3}))(t)
 		if len(v.Damage) > 0 {
 			hits++
 		}
@@ -256,9 +237,7 @@ func TestUnlistedMissingAndSwappedFilesAreFound(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		r := mustBuild(t, newSource(t, 30), dir, small())
-		if err := harm(dir, r.Manifest.Files); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, harm(dir, r.Manifest.Files))
 		v := mustVerify(t, dir)
 		if !slices.ContainsFunc(v.Damage, func(d *DamageError) bool { return d.File == name }) {
 			t.Errorf("%s: found %v", name, v.Damage)

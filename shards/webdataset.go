@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -53,7 +54,7 @@ type WebDataset struct {
 	Finished bool      `json:"finished"`        // all files are there
 	Source   Hash      `json:"source"`          // of MANIFEST.json of the shards
 	Levels   []string  `json:"levels"`          // finest first
-	Uneven   bool      `json:"uneven"`          // some samples lack some of their levels
+	Partial  bool      `json:"uneven"`          // some samples lack some of their levels
 	Files    []WebFile `json:"files"`           // in the order of splits and numbers
 }
 
@@ -188,7 +189,7 @@ func (w *webWriter) plan() error {
 			f.Rows++
 			bytes += size
 			path := v.Labels(i)
-			w.made.Uneven = w.made.Uneven || slices.Contains(path, -1) && slices.Max(path) >= 0
+			w.made.Partial = w.made.Partial || slices.Contains(path, -1) && slices.Max(path) >= 0
 		}
 		if f.Rows > 0 {
 			flush()
@@ -261,7 +262,8 @@ var webExtensions = map[string]string{"jpeg": "jpg", "png": "png", "gif": "gif",
 
 // writeSample writes the members of a row.
 func (w *webWriter) writeSample(out *tar.Writer, v *View, row *Row, image []byte) error {
-	info, err := new(img.Decoder).Info(image)
+	unbound := img.Limits{Bytes: math.MaxInt, Pixels: math.MaxInt, Memory: math.MaxInt} // the build checked the image
+	info, err := (&img.Decoder{Limits: unbound}).Info(image)
 	if err != nil {
 		return err
 	}

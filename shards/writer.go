@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"io"
 	"path"
-	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -46,16 +45,8 @@ type Writer struct {
 	done    bool
 }
 
-// Create starts the shard with the name path. Close removes it unless Finish was
-// called.
-func Create(path string, s *Schema) (*Writer, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	return createShard(disk(filepath.Dir(path)), filepath.Base(path), "", s)
-}
-
-// createShard is Create for a schema that is checked, because a check walks all classes.
+// createShard starts a shard. Close removes it unless Finish was called. The caller has checked the schema, because a
+// check walks all classes.
 func createShard(dir folder, name, scratch string, s *Schema) (*Writer, error) {
 	file, err := dir.create(name, scratch)
 	if err != nil {
@@ -109,9 +100,6 @@ func (w *Writer) Write(r *Row) error {
 	}
 	return nil
 }
-
-// Rows returns the number of rows written so far.
-func (w *Writer) Rows() int { return w.index.rows() }
 
 // Finish completes the shard with a note for the footer key "hgld". It syncs the shard
 // and its sidecar to disk, gives them their names and returns their entry for the

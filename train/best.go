@@ -2,70 +2,21 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/registry"
-	"hgld/internal/regular"
 	"hgld/internal/seal"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
+	"hgld/train/evaluation"
 	"hgld/train/retrieval"
 )
-
-// BestFile is the file in a run directory that holds a Best.
-const BestFile = "best.json"
-
-// Best is the checkpoint with the highest value of a metric.
-type Best struct {
-	Version    int              `json:"hgld_best"`  // format version
-	Metric     string           `json:"metric"`     // its key, such as H-AP
-	Value      retrieval.Number `json:"value"`      // the highest so far
-	On         string           `json:"on"`         // data that was measured: validation, test or landmarks
-	Step       int              `json:"step"`       // step of the checkpoint
-	Checkpoint string           `json:"checkpoint"` // its folder, relative to the run directory
-	Evaluated  int              `json:"evaluated"`  // step of the latest evaluation
-	Newest     retrieval.Number `json:"newest"`     // value of that evaluation
-}
-
-// BestVersion is the format version of best.json.
-const BestVersion = 1
-
-// Values of run.watch: the part of the data that is evaluated during training.
-const (
-	watchValidation = "validation"
-	watchTest       = "test"
-	watchLandmarks  = "landmarks"
-)
-
-var watched = []string{watchValidation, watchTest, watchLandmarks}
-
-// ReadBest reads the best.json of a run directory. If there is none yet, the error
-// wraps fs.ErrNotExist.
-func ReadBest(run string) (Best, error) {
-	var b Best
-	path := filepath.Join(run, BestFile)
-	text, err := regular.ReadFile(path)
-	if err != nil {
-		return b, err
-	}
-	if err := json.Unmarshal(text, &b); err != nil {
-		return b, &DamagedError{path, err.Error()}
-	}
-	if b.Version < 1 || b.Version > BestVersion {
-		return b, fmt.Errorf("train: %s has format version %d; this hgld reads up to %d", path, b.Version, BestVersion)
-	}
-	if err := seal.CheckJSON(text); err != nil {
-		return b, &DamagedError{path, err.Error()}
-	}
-	return b, nil
-}
 
 // evaluationDue reports whether the run must be evaluated now. It depends only on the state.
 func (r *Run) evaluationDue() bool {
@@ -83,7 +34,7 @@ func (r *Run) evaluationDue() bool {
 // values the earlier checkpoint stays. The evaluation at the end of a trial does not count if it
 // falls between two regular ones, because the full run would not have it.
 func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	e, err := r.evaluate(ctx, r.config.Run.Watch)
+	e, err := r.evaluate(ctx, r.config.Run.EvalOn)
 	if err != nil {
 		return true, err
 	}
@@ -100,15 +51,16 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 		if proceed, err := r.checkpoint(yield); err != nil || !proceed {
 			return proceed, err
 		}
-		r.best = Best{Version: BestVersion, Metric: key, Value: retrieval.Number(value), On: e.On, Step: r.state.Step,
-			Checkpoint: filepath.ToSlash(checkpointName(r.state.Step))}
+		r.best = checkpoint.Best{Version: checkpoint.BestVersion, Metric: key, Value: retrieval.Number(value), On: e.On,
+			Step:       r.state.Step,
+			Checkpoint: filepath.ToSlash(checkpoint.Name(r.state.Step))}
 	}
 	r.best.Evaluated, r.best.Newest = r.state.Step, retrieval.Number(value)
 	if err := r.writeBest(); err != nil {
 		return true, err
 	}
 	if e.Best && r.o.Dir != "" { // the previous best may have been kept only for that
-		if err := tidy(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint); err != nil {
+		if err := checkpoint.Prune(r.o.Dir, r.config.Run.Keep, r.best.Checkpoint); err != nil {
 			return true, err
 		}
 	}
@@ -119,24 +71,37 @@ func (r *Run) watch(ctx context.Context, yield func(Event, error) bool) (proceed
 	return change == nil || yield(r.event(*change), nil), nil
 }
 
-// bestKey returns the key of the metric that ranks evaluations. A per-level metric without a level means its first
-// key: that of the finest level, or of the part that judges in a benchmark of landmarks.
-func (c *Config) bestKey(keys []string) (string, error) {
-	switch want := c.Run.Best; {
-	case want == "" && slices.Contains(keys, "H-AP"):
-		return "H-AP", nil
-	case want == "":
-		return keys[0], nil
-	case slices.Contains(keys, want):
-		return want, nil
-	default:
-		for _, key := range keys {
-			if name, _, leveled := strings.Cut(key, "_level"); leveled && name == want {
-				return key, nil
-			}
-		}
-		return "", fmt.Errorf("run.best: %w", registry.Unknown("metric", want, keys))
+// start does what is due before the first step of this process: the fit of the projection, and an
+// evaluation that the previous process did not reach.
+func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
+		return proceed, err
 	}
+	if proceed, err := r.baseline(ctx, yield); err != nil || !proceed {
+		return proceed, err
+	}
+	if r.evaluationDue() && r.best.Evaluated < r.state.Step && !r.complete() {
+		return r.watch(ctx, yield)
+	}
+	return true, nil
+}
+
+// baseline evaluates the network before its first step, if the options ask for it.
+func (r *Run) baseline(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
+	on := ""
+	switch {
+	case !r.o.Baseline || r.config.OfVectors() || r.state.Step > 0 || r.complete():
+	case r.data.tested(): // the last evaluation, see finish
+		on = config.WatchTest
+	case r.watches():
+		on = r.config.Run.EvalOn
+	}
+	if on == "" {
+		return true, nil
+	}
+	e, err := r.evaluate(ctx, on)
+	e.Kind = Before
+	return err != nil || yield(r.event(e), nil), err
 }
 
 func (r *Run) writeBest() error {
@@ -147,15 +112,15 @@ func (r *Run) writeBest() error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(filepath.Join(r.o.Dir, BestFile), text)
+	return atomicfile.WriteFile(filepath.Join(r.o.Dir, checkpoint.BestFile), text)
 }
 
 // recallBest reads the best result up to the latest checkpoint. It forgets later evaluations,
 // because they are repeated.
 func (r *Run) recallBest() error {
-	b, err := ReadBest(r.o.Dir)
+	b, err := checkpoint.ReadBest(r.o.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.recallJudged(Best{})
+		r.recallJudged(checkpoint.Best{})
 		return nil
 	}
 	if err != nil {
@@ -174,7 +139,7 @@ func (r *Run) recallBest() error {
 
 // test evaluates the test.
 func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	e, err := r.evaluate(ctx, watchTest)
+	e, err := r.evaluate(ctx, config.WatchTest)
 	if err != nil {
 		return true, err
 	}
@@ -185,31 +150,123 @@ func (r *Run) test(ctx context.Context, yield func(Event, error) bool) (proceed 
 func (r *Run) evaluate(ctx context.Context, on string) (Event, error) {
 	began := time.Now()
 	swap := func() error {
-		return r.thread.Do(func() error { r.step.update.swap(r.o.Backend); return r.o.Backend.Sync() })
+		return r.thread.Do(func() error { r.step.Update.Swap(r.o.Backend); return r.o.Backend.Sync() })
 	}
 	if err := swap(); err != nil {
 		return Event{}, fmt.Errorf("train: evaluation: %w", err)
 	}
-	m := &Model{Config: r.config, Step: r.state.Step, network: r.network, thread: r.thread}
-	o := retrieval.Evaluation{Metrics: r.resolved.metrics}
+	m := evaluation.New(r.config, r.state.Step, r.network, r.thread)
+	m.Threads = r.o.Threads
+	o := retrieval.Evaluation{Metrics: r.resolved.Metrics, PerQuery: r.o.Baseline}
 	var result *retrieval.Result
 	var err error
 	query, gallery := r.data.Query, r.data.Gallery
-	if on == watchValidation {
+	if on == config.WatchValidation {
 		query, gallery = r.data.Validation, nil
 	}
 	switch {
-	case on == watchLandmarks:
+	case on == config.WatchLandmarks:
 		result, err = m.Landmarks(ctx, r.data.Landmarks)
-	case on == watchTest && len(r.data.Benchmarks) > 0:
+	case on == config.WatchTest && len(r.data.Benchmarks) > 0:
 		result, err = m.Benchmarks(ctx, r.data.Benchmarks, o)
 	default:
-		if o.Truth, err = TruthOf(r.data.Further, query, gallery); err == nil {
+		if o.Truth, err = evaluation.TruthOf(r.data.ExtraParents, query, gallery); err == nil {
 			result, err = m.Evaluate(ctx, query, gallery, o)
 		}
 	}
 	if err := errors.Join(err, swap()); err != nil {
 		return Event{}, r.stopped(ctx, err)
 	}
-	return Event{Kind: Evaluated, On: on, Result: result, Seconds: time.Since(began).Seconds()}, nil
+	e := Event{Kind: Evaluated, On: on, Result: result, Seconds: time.Since(began).Seconds(), PerQuery: result.PerQuery}
+	result.PerQuery = nil // the log has the means
+	return e, nil
+}
+
+// watches reports whether the data that run.eval_on names are there.
+func (r *Run) watches() bool {
+	switch r.config.Run.EvalOn {
+	case config.WatchTest:
+		return r.data.tested()
+	case config.WatchLandmarks:
+		return true
+	}
+	return r.data.Validation != nil
+}
+
+// keys returns the keys of the metrics of watched evaluations, at so many levels of the data.
+func (r *Run) keys(levels int) []string {
+	if r.config.Run.EvalOn == config.WatchLandmarks {
+		return evaluation.LandmarkKeys(r.data.Landmarks)
+	}
+	return r.resolved.Metrics.Keys(levels)
+}
+
+// criterion returns the criterion of the run, or nil if evaluations do not change its course.
+func (r *Run) criterion() *checkpoint.Criterion {
+	if !r.config.Waits() {
+		return nil
+	}
+	return &checkpoint.Criterion{Every: r.config.Run.Evaluate, Metric: r.judge, On: r.config.Run.EvalOn}
+}
+
+// course returns how often the judgements have cut the rates, and whether the last one ends the
+// run. NaN is no improvement.
+func course(c *config.Config, list []checkpoint.Judgement) (cuts int, stop bool) {
+	best := math.Inf(-1)
+	stale, waited := 0, 0
+	for _, j := range list {
+		stale, waited = stale+1, waited+1
+		if float64(j.Value) > best {
+			best, stale, waited = float64(j.Value), 0, 0
+		}
+		if p := c.Schedule.Plateau; p.Factor > 0 && stale == p.Patience {
+			cuts, stale = cuts+1, 0
+		}
+		stop = stop || c.Stop.Patience > 0 && waited >= c.Stop.Patience
+	}
+	return cuts, stop
+}
+
+// heed records the result of a regular evaluation and changes the course of the run. It returns
+// an event if the rates were cut, and nil otherwise.
+func (r *Run) heed(value float64) *Event {
+	if !r.config.Waits() || r.judged(r.state.Step) {
+		return nil
+	}
+	before, _ := course(&r.config, r.state.Judged)
+	r.state.Judged = append(slices.Clip(r.state.Judged), checkpoint.Judgement{Step: r.state.Step,
+		Value: retrieval.Number(value)})
+	if r.follow() == before {
+		return nil
+	}
+	return &Event{Kind: Reduced, Rate: r.step.Update.Schedule.Factor}
+}
+
+// judged reports whether the evaluation after a step is already among the judgements.
+func (r *Run) judged(step int) bool {
+	return slices.ContainsFunc(r.state.Judged, func(j checkpoint.Judgement) bool { return j.Step == step })
+}
+
+// follow sets the rates and the end of the run from the judgements so far, and returns how often
+// the rates were cut.
+func (r *Run) follow() (cuts int) {
+	if cuts, r.halted = course(&r.config, r.state.Judged); cuts > 0 {
+		r.step.Update.Scale(math.Pow(r.config.Schedule.Plateau.Factor, float64(cuts)))
+	}
+	return cuts
+}
+
+// recallJudged adds the evaluation that followed a checkpoint to its judgements. A checkpoint is
+// saved before it is evaluated, so it lacks that one.
+func (r *Run) recallJudged(b checkpoint.Best) {
+	if !r.config.Waits() {
+		return
+	}
+	if b.Evaluated == r.state.Step && r.evaluationDue() && !r.judged(r.state.Step) {
+		r.state.Judged = append(slices.Clip(r.state.Judged), checkpoint.Judgement{Step: r.state.Step, Value: b.Newest})
+	}
+	if r.evaluationDue() && !r.judged(r.state.Step) {
+		r.best.Evaluated = 0 // start then evaluates again
+	}
+	r.follow()
 }

@@ -12,17 +12,18 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
 	"hgld/train/device/cpu"
+	"hgld/train/evaluation"
 )
 
 func TestOnlyTheNewestCheckpointsStay(t *testing.T) {
 	c, d := tiny(10)
 	c.Run.Checkpoint, c.Run.Keep = 2, 3
 	dir := t.TempDir()
-	left := filepath.Join(dir, checkpointFolder, ".new-123")
-	if err := os.MkdirAll(left, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	left := filepath.Join(dir, checkpoint.Folder, ".new-123")
+	must.Do(t, os.MkdirAll(left, 0o755))
 	events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 	saved := 0
 	for _, e := range events {
@@ -33,11 +34,11 @@ func TestOnlyTheNewestCheckpointsStay(t *testing.T) {
 	if saved != 5 { // of steps 2, 4, 6, 8 and 10; the last is not saved twice
 		t.Errorf("%d checkpoints were saved", saved)
 	}
-	list, err := checkpoints(dir)
+	list, err := checkpoint.List(dir)
 	if err != nil || len(list) != 3 || !strings.HasSuffix(list[0], "step-00000006") {
 		t.Errorf("left are %v, %v", list, err)
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, checkpointFolder))
+	entries, err := os.ReadDir(filepath.Join(dir, checkpoint.Folder))
 	if err != nil || len(entries) != 3 {
 		t.Errorf("what an interrupted writer left is still there: %v, %v", entries, err)
 	}
@@ -47,21 +48,19 @@ func TestCheckpointIsReadableByOthers(t *testing.T) {
 	c, d := tiny(3)
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Origin: map[string]string{"tool": "test"}})
-	list, _ := checkpoints(dir)
-	f, err := tensorfile.OpenSafetensors(filepath.Join(list[0], modelFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, _ := checkpoint.List(dir)
+	f, err := tensorfile.OpenSafetensors(filepath.Join(list[0], checkpoint.ModelFile))
+	must.Do(t, err)
 	defer f.Close()
 	if _, shape, err := f.Shape("backbone.conv1.weight"); err != nil || len(shape) != 4 || shape[1] != 3 {
 		t.Errorf("conv1.weight is %v, %v; want torch's [8 3 3 3]", shape, err)
 	}
 	for _, name := range f.Names() {
-		if strings.HasPrefix(name, optimizerPrefix) {
+		if strings.HasPrefix(name, checkpoint.OptimizerPrefix) {
 			t.Errorf("%s stands among the weights", name)
 		}
 	}
-	s, err := readState(list[0])
+	s, err := checkpoint.ReadState(list[0])
 	if err != nil || s.Origin["tool"] != "test" || s.Step != 3 || s.Config.Seed != c.Seed || len(s.Data) != 64 {
 		t.Errorf("state %+v, %v", s, err)
 	}
@@ -71,34 +70,26 @@ func TestDamagedCheckpointsAreFound(t *testing.T) {
 	c, d := tiny(2)
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
-	list, _ := checkpoints(dir)
-	for _, name := range []string{modelFile, optimizerFile, stateFile} {
+	list, _ := checkpoint.List(dir)
+	for _, name := range []string{checkpoint.ModelFile, checkpoint.OptimizerFile, checkpoint.StateFile} {
 		path := filepath.Join(list[0], name)
 		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		broken := bytes.Clone(whole)
 		broken[len(broken)/2] ^= 4
 		for what, data := range map[string][]byte{"a flipped bit": broken, "half a file": whole[:len(whole)/2],
 			"nothing": nil} {
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, data, 0o644))
 			if data == nil {
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(path))
 			}
 			_, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
-			var damaged *DamagedError
+			var damaged *checkpoint.DamagedError
 			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s of %s: error %v", what, name, err)
 			}
 		}
-		if err := os.WriteFile(path, whole, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, whole, 0o644))
 	}
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir}) // whole again
 }
@@ -107,30 +98,19 @@ func TestNewerCheckpointIsRefused(t *testing.T) {
 	c, d := tiny(2)
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
-	list, _ := checkpoints(dir)
-	path := filepath.Join(list[0], stateFile)
+	list, _ := checkpoint.List(dir)
+	path := filepath.Join(list[0], checkpoint.StateFile)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	must.Do(t, err)
+	newer := bytes.Replace(data, fmt.Appendf(nil, `"hgld_checkpoint": %d`, checkpoint.Version),
+		fmt.Appendf(nil, `"hgld_checkpoint": %d`, checkpoint.Version+1), 1)
+	for name, text := range map[string][]byte{checkpoint.StateFile: newer,
+		checkpoint.SumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(newer), checkpoint.StateFile)} {
+		must.Do(t, os.WriteFile(filepath.Join(list[0], name), text, 0o644))
 	}
-	newer := bytes.Replace(data, fmt.Appendf(nil, `"hgld_checkpoint": %d`, CheckpointVersion),
-		fmt.Appendf(nil, `"hgld_checkpoint": %d`, CheckpointVersion+1), 1)
-	for name, text := range map[string][]byte{stateFile: newer,
-		sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(newer), stateFile)} {
-		if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := Open(dir, cpu.New(1), nil, false); err == nil ||
+	if _, err := evaluation.Open(dir, cpu.New(1), nil, false); err == nil ||
 		!strings.Contains(err.Error(),
-			fmt.Sprintf("version %d; this hgld reads up to %d", CheckpointVersion+1, CheckpointVersion)) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestOpenRefusesWhatIsNotARun(t *testing.T) {
-	if _, err := Open(t.TempDir(), cpu.New(1), nil, false); err == nil ||
-		!strings.Contains(err.Error(), "neither a run directory with a checkpoint nor a checkpoint") {
+			fmt.Sprintf("version %d; this hgld reads up to %d", checkpoint.Version+1, checkpoint.Version)) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -141,14 +121,12 @@ func TestFailedWriteLeavesTheOldCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
 	before := weights(t, dir)
-	list, _ := checkpoints(dir)
-	s, err := readState(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, _ := checkpoint.List(dir)
+	s, err := checkpoint.ReadState(list[0])
+	must.Do(t, err)
 	s.Step = 3
 	bad := []tensorfile.Tensor{{Name: "x", DType: "F32", Shape: []int{4}, Data: make([]byte, 3)}}
-	if _, err := writeCheckpoint(dir, s, bad, nil); err == nil {
+	if _, err := checkpoint.Write(dir, s, bad, nil); err == nil {
 		t.Fatal("a tensor whose data does not fit its shape was written")
 	}
 	after := weights(t, dir)
@@ -157,7 +135,7 @@ func TestFailedWriteLeavesTheOldCheckpoint(t *testing.T) {
 			t.Errorf("%s changed", name)
 		}
 	}
-	if entries, _ := os.ReadDir(filepath.Join(dir, checkpointFolder)); len(entries) != 1 {
+	if entries, _ := os.ReadDir(filepath.Join(dir, checkpoint.Folder)); len(entries) != 1 {
 		t.Errorf("%d entries are left", len(entries))
 	}
 	if _, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: dir}); err != nil {
@@ -171,12 +149,10 @@ func TestForgedCheckpointsMeetTheBounds(t *testing.T) {
 	c, d := tiny(2)
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
-	list, _ := checkpoints(dir)
-	path := filepath.Join(list[0], stateFile)
+	list, _ := checkpoint.List(dir)
+	path := filepath.Join(list[0], checkpoint.StateFile)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for old, forged := range map[string][2]string{
 		`"dim": 16`:    {`"dim": 2147483648`, "model.dim is 2147483648, want a whole number from 0 to 65536"},
 		`"size": 16`:   {`"size": 1000000000`, "input.size is 1000000000"},
@@ -193,13 +169,11 @@ func TestForgedCheckpointsMeetTheBounds(t *testing.T) {
 			t.Errorf("%s is not there:\n%s", old, data)
 			continue
 		}
-		for name, text := range map[string][]byte{stateFile: text,
-			sumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), stateFile)} {
-			if err := os.WriteFile(filepath.Join(list[0], name), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+		for name, text := range map[string][]byte{checkpoint.StateFile: text,
+			checkpoint.SumsFile: fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(text), checkpoint.StateFile)} {
+			must.Do(t, os.WriteFile(filepath.Join(list[0], name), text, 0o644))
 		}
-		if _, err := Open(dir, cpu.New(1), nil, false); err == nil || !strings.Contains(err.Error(), forged[1]) {
+		if _, err := evaluation.Open(dir, cpu.New(1), nil, false); err == nil || !strings.Contains(err.Error(), forged[1]) {
 			t.Errorf("%s: error %v", forged[0], err)
 		}
 	}

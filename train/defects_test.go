@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
+	"hgld/train/checkpoint"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/input"
@@ -27,13 +29,9 @@ func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
 	d := &places.Set{Forms: 2, PerForm: 2, Views: 2, Size: 20}
 	query, gallery := &input.Subset{Of: d, Rows: []int{6}}, &input.Subset{Of: d, Rows: []int{2, 7}} // places 3; 1 and 3
 	q, err := input.Paths(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	g, err := input.Paths(gallery)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := cpu.New(2)
 	side := func(list []labels.Path, values ...float32) retrieval.Side {
 		a := device.New(b, device.F32, len(list), 1)
@@ -42,9 +40,7 @@ func TestQueryAndGalleryShareTheNumbersOfTheirClasses(t *testing.T) {
 	}
 	r, err := retrieval.Evaluate(context.Background(), b, &retrieval.Evaluation{Query: side(q, 1), Gallery: side(g, 1, 2),
 		Levels: d.Levels(), Metrics: metric.Set{metric.AP{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if ap := r.Mean("AP_level0"); ap != 1 {
 		t.Errorf("AP %v, want 1: the other view of place 3 is ranked first", ap)
 	}
@@ -72,7 +68,7 @@ func TestTwoPassesSeeTheSamePixels(t *testing.T) {
 		data := &reads{Set: d}
 		dir := t.TempDir()
 		mustTrain(t, c, Data{Train: data}, Options{Dir: dir})
-		return values(t, dir, modelFile, "fc.weight"), data.n.Load()
+		return values(t, dir, checkpoint.ModelFile, "fc.weight"), data.n.Load()
 	}
 	one, _ := first(0)
 	two, n := first(4)
@@ -103,11 +99,9 @@ func TestWeightsOfALossAreNeverMadeUp(t *testing.T) {
 	for _, settings := range []map[string]any{nil, {"weights": nil}} { // a key with nothing behind it is the default
 		c, _ := tiny(1)
 		c.Loss.Name, c.Loss.Settings = "roadmap", settings
-		p, err := c.resolve()
-		if err != nil {
-			t.Fatal(err)
-		}
-		terms := p.loss.(loss.Composition).Terms
+		p, err := c.Resolve()
+		must.Do(t, err)
+		terms := p.Loss.(loss.Composition).Terms
 		if len(terms) != 2 || terms[0].Weight != 0.9 || terms[1].Weight != 0.1 {
 			t.Errorf("%v: %+v, expected the paper's weights", settings, terms)
 		}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/smalldisk"
+	"hgld/train/checkpoint"
 	"hgld/train/device/cpu"
+	"hgld/train/evaluation"
 )
 
 // A run that saves after every second step, on disks of rising size: what it saved
@@ -29,18 +32,16 @@ func TestDiskFullInACheckpointLeavesTheOldOne(t *testing.T) {
 			if err == nil {
 				return nil
 			}
-			list, listed := checkpoints(dir)
+			list, listed := checkpoint.List(dir)
 			if listed != nil || saved > 0 && len(list) == 0 {
 				t.Errorf("saved after step %d, and left are %v, %v", saved, list, listed)
 			}
 			for _, path := range list {
-				m, err := Open(path, cpu.New(1), nil, false)
+				m, err := evaluation.Open(path, cpu.New(1), nil, false)
 				if err != nil {
 					t.Fatalf("saved after step %d: %v", saved, err)
 				}
-				if err := m.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, m.Close())
 			}
 			if s, err := readStateOf(list); err != nil || s.Step != saved {
 				t.Errorf("saved after step %d, and left is step %d, %v", saved, s.Step, err)
@@ -52,9 +53,9 @@ func TestDiskFullInACheckpointLeavesTheOldOne(t *testing.T) {
 }
 
 // readStateOf reads the newest of a list of checkpoints; of none it is empty.
-func readStateOf(list []string) (state, error) {
+func readStateOf(list []string) (checkpoint.State, error) {
 	if len(list) == 0 {
-		return state{}, nil
+		return checkpoint.State{}, nil
 	}
-	return readState(list[len(list)-1])
+	return checkpoint.ReadState(list[len(list)-1])
 }

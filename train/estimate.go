@@ -8,10 +8,13 @@ import (
 
 	"hgld/labels"
 	"hgld/train/backbone"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/observe"
 	"hgld/train/grad"
 	"hgld/train/input"
+	"hgld/train/network"
 	"hgld/train/retrieval"
 )
 
@@ -30,9 +33,16 @@ type Estimate struct {
 	// Kept is the bytes of arrays that live as long as the run: weights, gradients, moments,
 	// averages, inputs, memories. Peak is the maximum during a step, including Kept. Memory that
 	// a backend takes for itself is extra.
-	Kept int64 `json:"bytes_kept"`
-	Peak int64 `json:"bytes_peak"`          // see Kept
-	Host int64 `json:"bytes_decoded_ahead"` // bytes of decoded batches in host memory
+	//
+	// A step on a device with memory of its own holds what its backward pass could compute again, if that fits. Holds says
+	// so, and Peak is then that of such a step. Least is that of a step that computes it again, Most that of one that
+	// holds it.
+	Kept  int64 `json:"bytes_kept"`
+	Peak  int64 `json:"bytes_peak"`          // see Kept
+	Least int64 `json:"bytes_peak_least"`    // see Kept
+	Most  int64 `json:"bytes_peak_most"`     // see Kept
+	Holds bool  `json:"holds"`               // see Kept
+	Host  int64 `json:"bytes_decoded_ahead"` // bytes of decoded batches in host memory
 
 	// Files is at most the bytes of image files that are read ahead, see input.Loader.FileBytes. Whole is the bytes of
 	// images of landmarks that are decoded ahead of an evaluation, each in its own shape. 0: there are none, or the data
@@ -71,14 +81,6 @@ type GroupSize struct {
 	Values int    `json:"values"` // number of values
 }
 
-// ItemsText returns "vectors" or "images".
-func ItemsText(vectors bool) string {
-	if vectors {
-		return "vectors"
-	}
-	return "images"
-}
-
 // AbsentText describes the classes without an image in the first epoch.
 func AbsentText(absent, classes int) string {
 	return fmt.Sprintf("%d of %d finest classes are not in the first epoch; m-per-class samplers"+
@@ -86,37 +88,64 @@ func AbsentText(absent, classes int) string {
 }
 
 // Plan computes what a run needs. It takes a step in which every array is counted but none is
-// allocated and nothing is computed. run.resample auto counts as host; see Upkeep.Settle.
-func Plan(config Config, data Data) (*Estimate, error) { return PlanShare(config, data, 1) }
+// allocated and nothing is computed. run.resample auto counts as host; see config.RunOptions.ResolveResample.
+func Plan(config config.Config, data Data) (*Estimate, error) { return PlanShare(config, data, 1) }
+
+// PlanOn computes what a run needs on a device: that of one process, if it works in a group, in the precision that the
+// run in a folder has or will have, and with Holds. dir may be "".
+func PlanOn(cfg config.Config, data Data, b device.Backend, dir string) (*Estimate, error) {
+	checkpoint.ResolvePrecision(&cfg.Model, b, dir)
+	cfg.Run.ResolveResample(b)
+	ranks := 1
+	if group, is := b.(device.Collective); is {
+		_, ranks = group.Rank()
+	}
+	e, err := PlanShare(cfg, data, ranks)
+	if err != nil {
+		return nil, err
+	}
+	more := e.Most - e.Peak
+	want := max(e.Most, e.Projection)
+	if e.Evaluation > 0 {
+		want = max(want, e.Evaluation+more) // what a step has taken stays
+	}
+	if c, able := b.(device.Crowded); able && device.OwnMemory(b) && c.Room(int(want), cfg.Model.Activations()) == nil {
+		e.Holds, e.Peak = true, e.Most
+		if e.Evaluation > 0 {
+			e.Evaluation += more
+		}
+	}
+	return e, nil
+}
 
 // PlanShare computes what one of several processes needs that train one model together.
-func PlanShare(config Config, data Data, ranks int) (*Estimate, error) {
-	l := &ledger{work: map[string]*OpWork{}, own: config.Run.Resample == resampleDevice}
+func PlanShare(cfg config.Config, data Data, ranks int) (*Estimate, error) {
+	l := &ledger{work: map[string]*OpWork{}, own: cfg.Run.Resample == config.ResampleDevice}
 	b := observe.Operations(l, l.count)
 	if ranks > 1 {
 		b = ledgerOfRank{b, ranks}
 	}
-	config.Model.Weights, config.From = "", "" // they do not change any size
-	if config.Model.Precision == precisionAuto {
-		config.Model.Precision = precisionFloat32 // it needs more memory
+	cfg.Model.Weights, cfg.From = "", "" // they do not change any size
+	if cfg.Model.Precision == config.PrecisionAuto {
+		cfg.Model.Precision = config.PrecisionFloat32 // it needs more memory
 	}
-	if config.Run.Resample != resampleDevice {
-		config.Run.Resample = resampleHost
+	if cfg.Run.Resample != config.ResampleDevice {
+		cfg.Run.Resample = config.ResampleHost
 	}
-	r, err := New(config, data, Options{Backend: b, blank: true})
+	r, err := New(cfg, data, Options{Backend: b, blank: true})
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	e := &Estimate{
-		Images: len(r.paths), Vectors: r.config.ofVectors(),
-		Classes: r.classes, Absent: r.absent, Batch: r.resolved.sampler.Size(), PerEpoch: r.perEpoch,
+		Images: len(r.paths), Vectors: r.config.OfVectors(),
+		Classes: r.classes, Absent: r.absent, Batch: r.resolved.Sampler.Size(), PerEpoch: r.perEpoch,
 		Steps: r.Total(), Kept: l.used,
 	}
 	if ranks > 1 {
 		e.Ranks = ranks
 	}
-	for _, g := range r.network.store.Groups {
+	for _, g := range r.network.Store.Groups {
 		e.Groups = append(e.Groups, GroupSize{g.Name, g.Size()})
 	}
 	if r.config.Model.Projection != "" {
@@ -128,15 +157,23 @@ func PlanShare(config Config, data Data, ranks int) (*Estimate, error) {
 	full := r.loader.NewBatch()
 	e.Host = int64(r.loader.Prefetch+1) * int64(full.Bytes())
 	e.Files = r.loader.FileBytes()
-	clear(l.work)
 	err = r.thread.Do(func() error {
-		_, err := r.step.queue(full, config.Schedule.Freeze) // the first step that freezes no group
-		return err
+		for _, hold := range []bool{true, false} {
+			r.step.Hold(hold)
+			r.network.Arena.Trim()
+			l.peak = l.used
+			clear(l.work)
+			if _, err := r.step.Queue(full, cfg.Schedule.Freeze); err != nil { // the first step that freezes no group
+				return err
+			}
+			e.Most = max(e.Most, l.peak)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: plan: %w", err)
 	}
-	e.Peak = l.peak
+	e.Peak, e.Least = l.peak, l.peak
 	e.setWork(l.work)
 	l.peak = l.used
 	return e, r.thread.Do(func() error { r.planEvaluations(e, l); return nil })
@@ -157,7 +194,7 @@ func (r *Run) planEvaluations(e *Estimate, l *ledger) {
 	for _, b := range r.data.Landmarks {
 		r.planEvaluation(b.Sets(), b.Side)
 		e.Evaluation = l.peak
-		e.Whole = max(e.Whole, wholeAhead(r.config.Run.Workers)*3*int64(b.Side)*int64(b.Side))
+		e.Whole = max(e.Whole, network.WholeAhead(r.config.Run.Workers)*3*int64(b.Side)*int64(b.Side))
 	}
 }
 
@@ -165,9 +202,9 @@ func (r *Run) planEvaluations(e *Estimate, l *ledger) {
 // number of bytes, including the components.
 func (r *Run) planProjection(l *ledger) int64 {
 	n, b := r.network, r.o.Backend
-	in := n.newInputs(EmbedBatch, len(r.classes), n.packs(false))
-	tape := grad.NewTape(b, n.arena).Evaluate()
-	width := n.normalised(tape, in, n.net.Features).Value.Cols()
+	in := n.NewInputs(network.EmbedBatch, len(r.classes), n.Packs(false))
+	tape := grad.NewTape(b, n.Arena).Evaluate()
+	width := n.Normalized(tape, in, n.Net.Features).Value.Cols()
 	tape.Free()
 	in.Free(b)
 	return l.peak + backbone.FeatureBytes(len(fitRows(len(r.paths), r.config.Model.FitOn, r.config.Seed)), width)
@@ -184,11 +221,11 @@ func (r *Run) planEvaluation(sides []input.Dataset, longest int) {
 		if side == nil {
 			continue
 		}
-		width, free := n.rehearse(len(e.Levels), longest)
+		width, free := n.Rehearse(len(e.Levels), longest)
 		rows := side.Len()
-		if n.ranks != nil && longest == 0 {
-			_, part := n.ranks.turns(rows)
-			rows = part * (n.ranks.n + 1)
+		if n.Ranks != nil && longest == 0 {
+			_, part := network.Turns(n.Ranks, rows)
+			rows = part * (n.Ranks.Size + 1)
 		}
 		vectors = append(vectors, device.New(b, device.F32, rows, width))
 		free()
@@ -197,21 +234,10 @@ func (r *Run) planEvaluation(sides []input.Dataset, longest int) {
 			e.Query.Labels = e.Gallery.Labels
 		}
 	}
-	retrieval.Rehearse(b, e)
+	retrieval.CheckMemory(b, e)
 	for _, v := range vectors {
 		b.Free(v.Buf)
 	}
-}
-
-// rehearse records the pass of an evaluation, and returns the width of its embeddings. free frees its arrays.
-func (n *network) rehearse(levels, longest int) (width int, free func()) {
-	tape := grad.NewTape(n.b, n.arena).Evaluate()
-	if longest > 0 {
-		pixels := device.New(n.b, device.U8, 1, longest, longest, 3)
-		return n.forwardWhole(tape, pixels).Value.Cols(), func() { tape.Free(); n.b.Free(pixels.Buf) }
-	}
-	in := n.newInputs(EmbedBatch, levels, n.packs(false))
-	return n.forward(tape, in).Value.Cols(), func() { tape.Free(); in.Free(n.b) }
 }
 
 // ledger counts memory without allocating it. It has no operations: an observer in front of it
@@ -239,23 +265,32 @@ type ledgerOfRank struct {
 	ranks int
 }
 
-func (l ledgerOfRank) OwnMemory() bool             { return device.OwnMemory(l.Backend) }
-func (l ledgerOfRank) Rank() (rank, ranks int)     { return 0, l.ranks }
-func (l ledgerOfRank) AllReduce(device.Array)      {}
+func (l ledgerOfRank) OwnMemory() bool { return device.OwnMemory(l.Backend) }
+
+func (l ledgerOfRank) Rank() (rank, ranks int) { return 0, l.ranks }
+
+func (l ledgerOfRank) AllReduce(device.Array) {}
+
 func (l ledgerOfRank) AllGather(_, _ device.Array) {}
-func (l ledgerOfRank) Broadcast(device.Array)      {}
+
+func (l ledgerOfRank) Broadcast(device.Array) {}
 
 // countedBuffer has a size and no memory.
 type countedBuffer struct{ bytes int }
 
 func (b *countedBuffer) Size() int { return b.bytes }
 
-func (l *ledger) Name() string                { return "plan" }
-func (l *ledger) Supports(device.DType) bool  { return true }
-func (l *ledger) OwnMemory() bool             { return l.own }
+func (l *ledger) Name() string { return "plan" }
+
+func (l *ledger) Supports(device.DType) bool { return true }
+
+func (l *ledger) OwnMemory() bool { return l.own }
+
 func (l *ledger) Upload(device.Array, []byte) {}
-func (l *ledger) Wait(device.Ticket) error    { return nil }
-func (l *ledger) Sync() error                 { return nil }
+
+func (l *ledger) Wait(device.Ticket) error { return nil }
+
+func (l *ledger) Sync() error { return nil }
 
 func (l *ledger) Alloc(bytes int) device.Buffer {
 	l.used += int64(bytes)
@@ -305,24 +340,29 @@ func (e *Estimate) setWork(byName map[string]*OpWork) {
 // DryStep queues one step of a run, the first that freezes no group, on a device that computes nothing. Parameters and
 // images stay zero. begin is called before the step, behind all that a run does once. In a group of processes it queues
 // three steps and calls begin before each: only one that replays another adds gradients beside the backward pass.
-func DryStep(config Config, data Data, b device.Backend, begin func()) error {
+func DryStep(config config.Config, data Data, b device.Backend, begin func()) error {
 	config.Model.Weights, config.From = "", "" // they do not change any operation
 	config.Model.Projection = ""
 	r, err := New(config, data, Options{Backend: b, blank: true})
 	if err != nil {
 		return err
 	}
+	plan, err := PlanOn(config, data, b, "")
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	r.step.Hold(plan.Holds)
 	batch := r.loader.NewBatch()
 	steps := 1
-	if r.network.ranks != nil {
+	if r.network.Ranks != nil {
 		steps = 3 // the second may be recorded anew, because the loss reads a memory
 	}
 	err = r.thread.Do(func() error {
 		for range steps {
 			begin()
-			ticket, err := r.step.queue(batch, config.Schedule.Freeze)
+			ticket, err := r.step.Queue(batch, config.Schedule.Freeze)
 			if err == nil {
-				_, err = ticket.outcome()
+				_, err = ticket.Outcome()
 			}
 			if err != nil {
 				return err

@@ -1,6 +1,9 @@
 package train
 
-import "hgld/train/retrieval"
+import (
+	"hgld/train/retrieval"
+	"hgld/train/step"
+)
 
 // Kind is the kind of an Event.
 type Kind string
@@ -10,6 +13,7 @@ const (
 	Projected Kind = "projection" // the projection was fitted to principal components; Images, Seconds
 	Stepped   Kind = "step"       // Loss, Terms, rates, Norm, Images, Seconds, Waited
 	Skipped   Kind = "skipped"    // a value was not finite and nothing was changed; Batch and IDs identify the images
+	Before    Kind = "before"     // what the untrained network gives: Result, On, Seconds; if Options.Baseline asks for it
 	Evaluated Kind = "evaluation" // Result, On, Best, Seconds
 	Saved     Kind = "checkpoint" // Path
 	Reduced   Kind = "reduced"    // evaluations stopped improving: Rate is the factor of all rates from here
@@ -26,7 +30,7 @@ type Event struct {
 	// Loss is nil if no query had a positive, because such a step has no loss.
 	Loss *float64 `json:"loss,omitempty"`
 	// Terms are the terms of a loss that is a weighted sum, and empty for other losses.
-	Terms []TermValue `json:"terms,omitempty"`
+	Terms []step.TermValue `json:"terms,omitempty"`
 
 	Rate      float64 `json:"lr,omitempty"`       // rate of the backbone, 0 while it is frozen
 	HeadRate  float64 `json:"head_lr,omitempty"`  // rate of the head
@@ -48,6 +52,9 @@ type Event struct {
 	Best      bool              `json:"best,omitempty"`   // the evaluation is the best so far
 	Result    *retrieval.Result `json:"result,omitempty"` // result of the evaluation
 	Path      string            `json:"path,omitempty"`   // folder of the checkpoint
+
+	// PerQuery are the values of every query, with Options.Baseline.
+	PerQuery *retrieval.PerQuery `json:"-"`
 }
 
 // BatchOf identifies a batch in the sampler's stream. Together with the seed of the run it

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 )
 
@@ -17,11 +20,11 @@ import (
 const killedRun = "HGLD_TEST_KILLED_RUN"
 
 // killedConfig is a run with everything that a checkpoint has to hold.
-func killedConfig() (Config, Data) {
+func killedConfig() (config.Config, Data) {
 	c, d := tiny(30)
 	c.Run.Checkpoint = 1 // so that most kills meet a checkpoint in the making
 	c.Run.Evaluate = 4
-	c.EMA = Average{Decay: 0.9, Rise: true}
+	c.EMA = config.Average{Decay: 0.9, WarmUp: true}
 	c.Loss.Name, c.Memory.Size = "xbm-contrastive", 40
 	c.Model.Standard, c.Model.Projection, c.Model.Dim = "l2", "pca", 8
 	return c, Data{Train: d, Validation: d}
@@ -54,10 +57,8 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 	began := time.Now()
 	mustTrain(t, c, data, Options{Dir: whole, Backend: cpu.New(1)})
 	took := time.Since(began) + 50*time.Millisecond // and a process to start
-	want, err := ReadBest(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, err := checkpoint.ReadBest(whole)
+	must.Do(t, err)
 	random := rand.New(rand.NewPCG(uint64(wanted), 5))
 	runs, kills := 0, 0
 	for dir := t.TempDir(); ; {
@@ -72,7 +73,7 @@ func TestKilledRunEndsWithTheSameBytes(t *testing.T) {
 		}
 		runs++
 		sameWeights(t, "a killed run", whole, dir)
-		if got, err := ReadBest(dir); err != nil || got != want {
+		if got, err := checkpoint.ReadBest(dir); err != nil || got != want {
 			t.Errorf("best is %+v, %v; want %+v", got, err, want)
 		}
 		if kills >= wanted || t.Failed() {
@@ -90,9 +91,7 @@ func runChild(t *testing.T, dir string, wait time.Duration) bool {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
 	child.Env = append(os.Environ(), killedRun+"="+dir)
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Start())
 	stop := time.AfterFunc(wait, func() { _ = child.Process.Kill() }) // an error means that it has ended
 	defer stop.Stop()
 	err := child.Wait()
@@ -107,12 +106,10 @@ func runChild(t *testing.T, dir string, wait time.Duration) bool {
 }
 
 // finishedStays checks that a finished run takes no further step.
-func finishedStays(t *testing.T, c Config, data Data, dir string) {
+func finishedStays(t *testing.T, c config.Config, data Data, dir string) {
 	t.Helper()
 	r, err := New(c, data, Options{Dir: dir, Backend: cpu.New(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
 	for e, err := range r.Events(context.Background()) {
 		if err != nil || e.Kind != Done && e.Kind != Evaluated {

@@ -11,14 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cuda"
-	"hgld/train/device/nulldriver"
 	"hgld/train/device/observe"
+	"hgld/train/device/testing/nulldriver"
 )
 
 var updateLaunches = flag.Bool("update-launches", false, "write testdata/launches")
 
-// littleWork is the bytes of an operation for which blocks do not count: a card moves them in the
+// littleWork is the bytes of an operation for which blocks do not count: a GPU moves them in the
 // time that a launch takes.
 const littleWork = 8e6
 
@@ -66,9 +67,7 @@ func TestLaunchesOfAStep(t *testing.T) {
 			path := filepath.Join("testdata", "launches", name+".txt")
 			text := s.table(n, other.seconds(nulldriver.RTX4090))
 			if *updateLaunches {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 			}
 			want, err := os.ReadFile(path)
 			if err != nil || text != string(want) {
@@ -105,9 +104,7 @@ type launchedStep struct {
 func (n peerNet) countLaunches(t *testing.T, card nulldriver.Card) *launchedStep {
 	d := nulldriver.New(card)
 	b, err := cuda.OpenWith(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b.WithLibraries(d.Libraries())
 	s := new(launchedStep)
 	observed := observe.Operations(b, func(c observe.Call, do func()) {
@@ -116,15 +113,13 @@ func (n peerNet) countLaunches(t *testing.T, card nulldriver.Card) *launchedStep
 		s.calls = append(s.calls, launchedCall{c, d.Launches})
 	})
 	config := n.config(n.Batch)
-	config.Run.Settle(b)
-	if err := DryStep(config, n.data(n.Batch), observed, func() { s.calls = nil }); err != nil {
-		t.Fatal(err)
-	}
+	config.Run.ResolveResample(b)
+	must.Do(t, DryStep(config, n.data(n.Batch), observed, func() { s.calls = nil }))
 	return s
 }
 
 // judgeLaunch returns what is wrong with a launch of an operation that moves so many bytes, or "". A
-// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor; by wgmma, one.
+// product has tiles of 128 wherever splits of its sum give two blocks to each multiprocessor.
 // One that could have as many has fewer only where a split more would begin another round.
 func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string {
 	p := l.Product
@@ -143,21 +138,18 @@ func judgeLaunch(l nulldriver.Launch, bytes float64, multiprocessors int) string
 		leastSplit = 256 // the columns of a split, at least
 		rounded    = 2   // blocks that are missing since ranges are multiples of 64 columns
 	)
-	most := func(down, across int) int {
+	most := func(side int) int {
 		splits := 1
 		if p.Splittable() {
 			splits = max(1, p.Inner/leastSplit)
 		}
-		return (p.Rows + down - 1) / down * ((p.Cols + across - 1) / across) * p.Batch * splits
+		return (p.Rows + side - 1) / side * ((p.Cols + side - 1) / side) * p.Batch * splits
 	}
 	wanted := 2 * multiprocessors
-	if p.Tile == 256 {
-		wanted = multiprocessors
-	}
-	if could := most(128, 128); p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && could >= wanted {
+	if could := most(128); p.Tile == 64 && p.Rows > 64 && p.Cols > 64 && could >= wanted {
 		return fmt.Sprintf("%s of %v: tiles of 128 could have %d blocks", l.Kernel, p, could)
 	}
-	if could := most(p.Down, p.Across); l.Blocks+max(l.Blocks/p.Splits, rounded) < wanted && could >= wanted {
+	if could := most(p.Tile); l.Blocks+max(l.Blocks/p.Splits, rounded) < wanted && could >= wanted {
 		return fmt.Sprintf("%s of %v: %d blocks, where %d could be", l.Kernel, p, l.Blocks, could)
 	}
 	return ""
@@ -170,7 +162,7 @@ type launchedRow struct {
 	ms, mb, gflo float64
 }
 
-// seconds predicts the time of a step on a card.
+// seconds predicts the time of a step on a GPU.
 func (s *launchedStep) seconds(card nulldriver.Card) (all float64) {
 	for _, c := range s.calls {
 		all += card.Seconds(c.Call, c.launches)
@@ -197,14 +189,16 @@ func (s *launchedStep) table(n peerNet, other float64) string {
 		}
 		launches += len(c.launches)
 	}
+	h200 := s.seconds(nulldriver.H200) // which launches what an H100 does
 	norm := ""
 	if n.Norm != "" {
 		norm = ", BatchNorm " + n.Norm
 	}
 	text := fmt.Sprintf("%s%s, %d images of %d² in bfloat16: %d launches, %.1f GB, %.2f TFLOP\n"+
-		"by the model: %s %.1f ms, %.0f images/s; %s %.0f ms, %.0f images/s\n\n"+
+		"by the model: %s %.1f ms, %.0f images/s; %s %.1f ms, %.0f images/s; %s %.0f ms, %.0f images/s\n\n"+
 		"%8s %6s %9s %9s  operation: kernels [blocks]\n",
-		n.Name, norm, n.Batch, n.Size, launches, all.mb/1e3, all.gflo/1e3, nulldriver.H100.Name, all.ms,
+		n.Name, norm, n.Batch, n.Size, launches, all.mb/1e3, all.gflo/1e3,
+		nulldriver.H200.Name, 1e3*h200, float64(n.Batch)/h200, nulldriver.H100.Name, all.ms,
 		1e3*float64(n.Batch)/all.ms, nulldriver.RTX4090.Name, 1e3*other, float64(n.Batch)/other, "ms", "calls", "MB", "GFLOP")
 	list := slices.SortedFunc(maps.Values(rows), func(a, b *launchedRow) int {
 		return cmp.Or(cmp.Compare(b.ms, a.ms), cmp.Compare(a.what, b.what))

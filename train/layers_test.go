@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 	"hgld/train/testing/places"
 )
@@ -14,22 +17,20 @@ import (
 func factorsOf(t *testing.T, name string, decay float64) map[string]float64 {
 	t.Helper()
 	c, d := tiny(1)
-	c.Model.Backbone, c.Model.Pooling = Named{Name: name}, "gem"
+	c.Model.Backbone, c.Model.Pooling = config.Named{Name: name}, "gem"
 	if name == "vit-small" {
 		c.Model.Backbone.Settings = map[string]any{"width": 24, "heads": 2, "input": 32}
 		c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 	}
-	c.Optim.LayerDecay, c.Sampler.Batch, c.Sampler.M = decay, 2, 2
+	c.Optim.LayerDecay, c.Sampler.Batch, c.Sampler.M = decay, 4, 2
 	r, err := New(c, Data{Train: d}, Options{Backend: cpu.New(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
 	factors := map[string]float64{}
-	for i, g := range r.network.store.Groups {
+	for i, g := range r.network.Store.Groups {
 		for _, p := range g.Params {
 			factors[p.Name()] = 1
-			for _, s := range r.step.update.groups()[i].Spans {
+			for _, s := range r.step.Update.Groups()[i].Spans {
 				if s.Lo <= p.Value.Off && p.Value.Off < s.Hi {
 					factors[p.Name()] = s.Factor
 				}
@@ -67,7 +68,7 @@ func TestNoLayerDecayIsNotRecorded(t *testing.T) {
 			t.Errorf("%s has %v of the rate", name, factor)
 		}
 	}
-	keys, err := flat(Default())
+	keys, err := checkpoint.Flat(config.Default())
 	if _, named := keys["optim.layer_decay"]; err != nil || named {
 		t.Errorf("a checkpoint names optim.layer_decay (%v)", err)
 	}
@@ -81,13 +82,11 @@ func TestParametersSteppedAlikeAreOneCall(t *testing.T) {
 		decay   float64
 		calls   int // two groups; four layers
 	}{{nil, 0, 2}, {[]string{"1d"}, 0, 4}, {[]string{"1d"}, 0.75, 2*4 + 2}} {
-		c := Default()
+		c := config.Default()
 		c.Model.Backbone.Name, c.Optim.NoDecay, c.Optim.LayerDecay = "convnet", set.noDecay, set.decay
 		c.Sampler.Batch, c.Sampler.M, c.Steps = 8, 4, 1
 		e, err := Plan(c, Data{Train: &places.Set{Forms: 8, PerForm: 16, Views: 4, Size: 8}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		calls := 0
 		for _, w := range e.Ops {
 			if w.Op == "Adam" {
@@ -108,16 +107,14 @@ func TestCheckpointsDoNotDependOnTheArrangement(t *testing.T) {
 		c.Optim.Decay, c.Optim.Clip, c.Optim.NoDecay = 0, 0, noDecay
 		dir := t.TempDir()
 		mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
-		list, err := checkpoints(dir)
+		list, err := checkpoint.List(dir)
 		if err != nil || len(list) == 0 {
 			t.Fatal(list, err)
 		}
 		all := map[string]string{}
-		for _, name := range []string{modelFile, optimizerFile} {
+		for _, name := range []string{checkpoint.ModelFile, checkpoint.OptimizerFile} {
 			data, err := os.ReadFile(filepath.Join(list[len(list)-1], name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			all[name] = string(data)
 		}
 		return all

@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"hgld/internal/testing/ramdisk"
+	"hgld/train/collective"
 )
 
 func TestMain(m *testing.M) {
 	ramdisk.Use()
-	leastBucket = 100 // several of the small networks of tests
+	collective.LeastBucket = 100 // several of the small networks of tests
 	m.Run()
 }

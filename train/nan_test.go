@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/input"
@@ -181,20 +184,14 @@ func spoilSteps(t *testing.T, place string, value float64) {
 	if !slices.Equal(skipped, []int{2, 5}) {
 		t.Errorf("skipped steps %v, want 2 and 5", skipped)
 	}
-	list, err := checkpoints(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{modelFile, averageFile, optimizerFile} {
-		tensors, err := readTensors(list[len(list)-1], file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	list, err := checkpoint.List(dir)
+	must.Do(t, err)
+	for _, file := range []string{checkpoint.ModelFile, checkpoint.AverageFile, checkpoint.OptimizerFile} {
+		tensors, err := checkpoint.ReadTensors(list[len(list)-1], file)
+		must.Do(t, err)
 		for _, tensor := range tensors {
 			values, err := tensor.Float32()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, v := range values {
 				if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
 					t.Fatalf("%s of %s has the value %v", tensor.Name, file, v)
@@ -205,20 +202,14 @@ func spoilSteps(t *testing.T, place string, value float64) {
 }
 
 // checkSkipped compares what a skipped step says of its batch with the sampler.
-func checkSkipped(t *testing.T, c Config, d *places.Set, e Event) {
+func checkSkipped(t *testing.T, c config.Config, d *places.Set, e Event) {
 	t.Helper()
-	p, err := c.resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, err := c.Resolve()
+	must.Do(t, err)
 	list, err := input.Paths(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	epoch, err := p.sampler.Epoch(list, c.Seed, e.Batch.Epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	epoch, err := p.Sampler.Epoch(list, c.Seed, e.Batch.Epoch)
+	must.Do(t, err)
 	var want []string
 	for _, row := range epoch[e.Batch.Index] {
 		want = append(want, d.ID(row))
@@ -250,7 +241,7 @@ func TestWeightsThatOverflowAreNoCheckpoint(t *testing.T) {
 	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "step 4: values were not finite: element 0 of ") {
 		t.Errorf("error %v after %d events", err, len(events))
 	}
-	if list, err := checkpoints(dir); err != nil || len(list) != 1 || filepath.Base(list[0]) != "step-00000002" {
+	if list, err := checkpoint.List(dir); err != nil || len(list) != 1 || filepath.Base(list[0]) != "step-00000002" {
 		t.Errorf("checkpoints %q, %v; want that of step 2", list, err)
 	}
 }
@@ -273,11 +264,9 @@ func TestSkippedStepDoesNotCountForTheOptimizer(t *testing.T) {
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: &spoiled{Backend: cpu.New(2), place: "Conv",
 		value: math.NaN(), steps: map[int]bool{2: true}}})
-	list, _ := checkpoints(dir)
-	s, err := readState(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, _ := checkpoint.List(dir)
+	s, err := checkpoint.ReadState(list[0])
+	must.Do(t, err)
 	if s.Step != 6 || s.Steps["backbone"] != 5 || s.Steps["head"] != 5 {
 		t.Errorf("step %d, optimizer steps %v", s.Step, s.Steps)
 	}

@@ -10,12 +10,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 )
 
 // powerCutConfig is a short run with everything that a checkpoint has to hold.
-func powerCutConfig() (Config, Data) {
+func powerCutConfig() (config.Config, Data) {
 	c, data := killedConfig()
 	c.Steps, c.Run.Checkpoint, c.Run.Evaluate, c.Run.Keep = 4, 1, 2, 2
 	return c, data
@@ -27,17 +30,13 @@ func powerCutConfig() (Config, Data) {
 func TestPowerCutsLoseNoCheckpoint(t *testing.T) {
 	c, data := powerCutConfig()
 	if dir := os.Getenv("HGLD_POWERCUT_CHILD"); dir != "" {
-		if err := trainAndTell(t, c, data, dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, trainAndTell(t, c, data, dir))
 		return
 	}
 	whole := t.TempDir()
 	mustTrain(t, c, data, Options{Dir: whole, Backend: cpu.New(1)})
-	want, err := ReadBest(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want, err := checkpoint.ReadBest(whole)
+	must.Do(t, err)
 	dir := t.TempDir()
 	trace := powercut.Record(t, powercut.Child(t, "HGLD_POWERCUT_CHILD="+dir), dir)
 	trace.Check(t, func(dir string, cut *powercut.Crash) error {
@@ -57,7 +56,7 @@ func TestPowerCutsLoseNoCheckpoint(t *testing.T) {
 			return err
 		}
 		sameWeights(t, "after "+cut.String(), whole, run)
-		if got, err := ReadBest(run); err != nil || got != want {
+		if got, err := checkpoint.ReadBest(run); err != nil || got != want {
 			return fmt.Errorf("best is %+v, %v; want %+v", got, err, want)
 		}
 		return nil
@@ -67,13 +66,13 @@ func TestPowerCutsLoseNoCheckpoint(t *testing.T) {
 // lastSaved is the step of the last checkpoint that was announced, 0 without one.
 func lastSaved(announced []string) (step int) {
 	if n := len(announced); n > 0 {
-		fmt.Sscanf(announced[n-1], stepPrefix+"%d", &step)
+		fmt.Sscanf(announced[n-1], "step-%d", &step)
 	}
 	return step
 }
 
 // trainAndTell trains in dir/run and acknowledges each checkpoint.
-func trainAndTell(t *testing.T, c Config, data Data, dir string) error {
+func trainAndTell(t *testing.T, c config.Config, data Data, dir string) error {
 	r, err := New(c, data, Options{Dir: filepath.Join(dir, "run"), Backend: cpu.New(1)})
 	if err != nil {
 		return err

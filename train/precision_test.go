@@ -11,35 +11,39 @@ import (
 
 	"hgld/internal/half"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
+	"hgld/train/evaluation"
 	"hgld/train/retrieval"
 	"hgld/train/testing/places"
 )
 
 // mixedNets are small networks of every kind of layer.
-var mixedNets = map[string]func(*Config){
-	"convnet": func(*Config) {},
-	"frozen":  func(c *Config) { c.Model.FreezeNorm = true },
-	"chunks":  func(c *Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 8 },
-	"vit": func(c *Config) {
-		c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+var mixedNets = map[string]func(*config.Config){
+	"convnet": func(*config.Config) {},
+	"frozen":  func(c *config.Config) { c.Model.FreezeNorm = true },
+	"chunks":  func(c *config.Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 8 },
+	"vit": func(c *config.Config) {
+		c.Model.Backbone = config.Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
 			"input": 16, "patch": 4}}
 		c.Model.Pooling = "none"
 	},
-	"dinov2": func(c *Config) {
-		c.Model.Backbone = Named{Name: "dinov2-small-registers", Settings: map[string]any{"width": 24, "heads": 2,
+	"dinov2": func(c *config.Config) {
+		c.Model.Backbone = config.Named{Name: "dinov2-small-registers", Settings: map[string]any{"width": 24, "heads": 2,
 			"depth": 2, "input": 16, "patch": 4}}
 		c.Model.Pooling = "none"
 	},
-	"clip": func(c *Config) {
-		c.Model.Backbone = Named{Name: "clip-b32", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+	"clip": func(c *config.Config) {
+		c.Model.Backbone = config.Named{Name: "clip-b32", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
 			"input": 16, "patch": 4, "projection": 16}}
 		c.Model.Pooling = "none"
 		c.Optim.Rate = 3e-4 // the norm of its gradient is 0.02, of which Adam makes steps of full length
 	},
-	"siglip": func(c *Config) {
-		c.Model.Backbone = Named{Name: "siglip-b16", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
+	"siglip": func(c *config.Config) {
+		c.Model.Backbone = config.Named{Name: "siglip-b16", Settings: map[string]any{"width": 24, "heads": 2, "depth": 2,
 			"input": 16, "patch": 4}}
 		c.Model.Pooling = "none"
 		c.Optim.Rate = 3e-4 // the norm of its gradient is 13 at the start, a thousand times CLIP's
@@ -53,7 +57,7 @@ func TestMixedStepFollowsTheStepInFloat32(t *testing.T) {
 			c, d := tiny(3)
 			change(&c)
 			want := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: t.TempDir()}))
-			c.Model.Precision = precisionBFloat16
+			c.Model.Precision = config.PrecisionBFloat16
 			got := losses(mustTrain(t, c, Data{Train: d}, Options{Dir: t.TempDir()}))
 			for i := range want {
 				// An activation is off by up to 2⁻⁹ of itself, and a dozen layers add up.
@@ -72,7 +76,7 @@ func TestMixedStepFollowsTheStepInFloat32(t *testing.T) {
 // moving average that its evaluations use.
 func TestMixedRunResumesToTheSameBytes(t *testing.T) {
 	c, d := tiny(60)
-	c.Model.Precision = precisionBFloat16
+	c.Model.Precision = config.PrecisionBFloat16
 	c.EMA.Decay = 0.9
 	whole, stopped := t.TempDir(), t.TempDir()
 	events := mustTrain(t, c, Data{Train: d, Query: d}, Options{Dir: whole})
@@ -83,14 +87,10 @@ func TestMixedRunResumesToTheSameBytes(t *testing.T) {
 	if first, last := mean(l[:10]), mean(l[50:]); last > 0.8*first {
 		t.Errorf("mean loss of the first ten steps %.3f, of the last ten %.3f", first, last)
 	}
-	list, err := checkpoints(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, err := readTensors(list[len(list)-1], modelFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list, err := checkpoint.List(whole)
+	must.Do(t, err)
+	tensors, err := checkpoint.ReadTensors(list[len(list)-1], checkpoint.ModelFile)
+	must.Do(t, err)
 	if !slices.ContainsFunc(tensors, isLonger) {
 		t.Error("every weight of the checkpoint fits in bfloat16: these are not the master weights")
 	}
@@ -119,15 +119,11 @@ func isLonger(t tensorfile.Tensor) bool {
 // that the run made of its averaged weights.
 func sameEvaluation(t *testing.T, dir string, d *places.Set, events []Event) {
 	t.Helper()
-	m, err := Open(dir, cpu.New(2), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, err := evaluation.Open(dir, cpu.New(2), nil, false)
+	must.Do(t, err)
 	defer m.Close()
 	got, err := m.Evaluate(context.Background(), d, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range events {
 		if e.Kind == Evaluated && e.Result.Mean("H-AP") != got.Mean("H-AP") {
 			t.Errorf("H-AP was %g in the run and is %g afterwards", e.Result.Mean("H-AP"), got.Mean("H-AP"))
@@ -140,15 +136,15 @@ func TestRunRefusesAnotherPrecision(t *testing.T) {
 	c, d := tiny(4)
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
-	c.Model.Precision = precisionBFloat16
+	c.Model.Precision = config.PrecisionBFloat16
 	_, err := trainAll(t, context.Background(), c, Data{Train: d}, Options{Dir: dir})
-	var refused *ResumeError
+	var refused *checkpoint.ResumeError
 	if !errors.As(err, &refused) || len(refused.Differences) != 1 ||
 		!strings.Contains(refused.Differences[0], `model.precision is "bfloat16", the checkpoint has "float32"`) {
 		t.Errorf("error %v", err)
 	}
 	c.Model.Precision = "half"
-	if err := c.Check(); !errors.As(err, new(*ConfigError)) {
+	if err := c.Check(); !errors.As(err, new(*config.Error)) {
 		t.Errorf("precision half: error %v", err)
 	}
 }
@@ -162,18 +158,18 @@ func TestAutoSuitsTheDevice(t *testing.T) {
 	for _, c := range []struct {
 		b    device.Backend
 		want string
-	}{{cpu.New(1), precisionFloat32}, {shortDevice{}, precisionBFloat16}} {
-		a := Architecture{Precision: precisionAuto}
-		if a.Settle(c.b, ""); a.Precision != c.want {
+	}{{cpu.New(1), config.PrecisionFloat32}, {shortDevice{}, config.PrecisionBFloat16}} {
+		a := config.Architecture{Precision: config.PrecisionAuto}
+		if checkpoint.ResolvePrecision(&a, c.b, ""); a.Precision != c.want {
 			t.Errorf("auto is %s on %T, want %s", a.Precision, c.b, c.want)
 		}
 	}
 }
 
-// A run that auto began in float32 on a processor goes on in float32 on a card.
+// A run that auto began in float32 on a processor goes on in float32 on a GPU.
 func TestAutoKeepsThePrecisionOfTheRun(t *testing.T) {
 	c, d := tiny(4)
-	c.Model.Precision = precisionAuto
+	c.Model.Precision = config.PrecisionAuto
 	dir := t.TempDir()
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
 	events := mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Backend: shortDevice{cpu.New(2)}})

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/external"
@@ -157,7 +160,7 @@ func smoothAP(f *tensorfile.File) (float32, []float32) {
 }
 
 // outside returns a configuration whose loss is the process of this test.
-func outside(steps int) (Config, Data, Options) {
+func outside(steps int) (config.Config, Data, Options) {
 	c, d := tiny(steps)
 	c.Loss.Name = "external"
 	c.Loss.Settings = map[string]any{"command": []any{os.Args[0], "-test.run=^TestLossProcess$"}, "timeout": 60}
@@ -171,11 +174,11 @@ func TestExternalLossHasTheBytesOfTheLossItself(t *testing.T) {
 	term := func(name string, settings map[string]any) map[string]any {
 		return map[string]any{"name": name, "weight": 0.5, "settings": settings}
 	}
-	for name, change := range map[string]func(*Config){
-		"alone":  func(*Config) {},
-		"memory": func(c *Config) { c.Memory = CrossBatch{Size: 40, Start: 3} },
-		"chunks": func(c *Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 5 },
-		"terms": func(c *Config) {
+	for name, change := range map[string]func(*config.Config){
+		"alone":  func(*config.Config) {},
+		"memory": func(c *config.Config) { c.Memory = config.CrossBatch{Size: 40, Start: 3} },
+		"chunks": func(c *config.Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 5 },
+		"terms": func(c *config.Config) {
 			own := c.Loss.Settings
 			c.Loss.Settings = map[string]any{"terms": []any{term(c.Loss.Name, own), term("calibration", nil)}}
 			c.Loss.Name = "sum"
@@ -184,7 +187,7 @@ func TestExternalLossHasTheBytesOfTheLossItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, data, o := outside(5)
 			want := c
-			want.Loss = Loss{Named: Named{Name: "smooth-ap"}, Preset: "paper"}
+			want.Loss = config.Loss{Named: config.Named{Name: "smooth-ap"}, Preset: "paper"}
 			change(&c)
 			change(&want)
 			dirs := [2]string{t.TempDir(), t.TempDir()}
@@ -219,9 +222,7 @@ func TestResumedExternalLossEndsWithTheSameBytes(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r, err := New(c, data, stopped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for e, err := range r.Events(ctx) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -230,9 +231,7 @@ func TestResumedExternalLossEndsWithTheSameBytes(t *testing.T) {
 			stop()
 		}
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	stopped.Backend = cpu.New(1)
 	mustTrain(t, c, data, stopped)
 
@@ -247,11 +246,9 @@ func TestResumedExternalLossEndsWithTheSameBytes(t *testing.T) {
 	died.Backend = cpu.New(1)
 	mustTrain(t, c, data, died)
 
-	last := filepath.Join(checkpointName(9), processFile(0))
+	last := filepath.Join(checkpoint.Name(9), checkpoint.ProcessFile(0))
 	want, err := os.ReadFile(filepath.Join(whole.Dir, last))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, dir := range map[string]string{"stopped": stopped.Dir, "died": died.Dir} {
 		sameWeights(t, name, whole.Dir, dir)
 		if got, err := os.ReadFile(filepath.Join(dir, last)); err != nil || !bytes.Equal(got, want) {
@@ -280,8 +277,8 @@ func TestWrongAnswerOfAnExternalLossEndsTheRun(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want one with %q", err, want)
 			}
-			list, err := checkpoints(o.Dir)
-			if err != nil || len(list) == 0 || list[len(list)-1] != filepath.Join(o.Dir, checkpointName(3)) {
+			list, err := checkpoint.List(o.Dir)
+			if err != nil || len(list) == 0 || list[len(list)-1] != filepath.Join(o.Dir, checkpoint.Name(3)) {
 				t.Errorf("checkpoints %v, %v", list, err)
 			}
 		})
@@ -309,7 +306,7 @@ func TestCommandOfAnExternalLossNeedsPermission(t *testing.T) {
 // Each of several processes would have a program with a state of its own.
 func TestExternalLossTrainsInOneProcess(t *testing.T) {
 	c, data, o := outside(2)
-	for rank, got := range onRanks(t, 2, c, data, func(_ int, _ *Config, _ *Data, of *Options) {
+	for rank, got := range onRanks(t, 2, c, data, func(_ int, _ *config.Config, _ *Data, of *Options) {
 		of.AllowCommand = o.AllowCommand
 	}, nil) {
 		if got.err == nil || !strings.Contains(got.err.Error(), "trains in one process, and these are 2") {

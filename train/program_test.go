@@ -13,14 +13,18 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
 	"hgld/train/input"
 	"hgld/train/loss"
+	"hgld/train/network"
+	"hgld/train/step"
 )
 
-// recorder is a processor that records programs, as a card captures graphs: what runs
+// recorder is a processor that records programs, as a GPU captures graphs: what runs
 // while it records is written down, and nothing may be moved or waited for but by other goroutines.
 type recorder struct {
 	device.Backend
@@ -45,7 +49,7 @@ func newRecorder() *recorder {
 	return r
 }
 
-// OwnMemory is true, as of a card.
+// OwnMemory is true, as of a GPU.
 func (r *recorder) OwnMemory() bool { return true }
 
 // Symmetrize is that of the processor, whose sums of gradients otherwise have another order.
@@ -125,38 +129,39 @@ func (p *listed) Close() { p.r.open-- }
 // A run of programs has the bytes of one that calls every operation: for every loss,
 // and for what the steps of a run can have besides.
 func TestRecordedStepHasTheBytesOfThePlainOne(t *testing.T) {
-	cases := map[string]func(*Config){
-		"memory":       func(c *Config) { c.Memory = CrossBatch{Size: 40, Start: 3} },
-		"memory first": func(c *Config) { c.Memory = CrossBatch{Unique: true, First: true} },
-		"mixed batch": func(c *Config) {
-			c.Loss = Loss{Named: Named{Name: "rambo-recall", Settings: map[string]any{"batch_memory": 2}}, Preset: "paper"}
+	cases := map[string]func(*config.Config){
+		"memory":       func(c *config.Config) { c.Memory = config.CrossBatch{Size: 40, Start: 3} },
+		"memory first": func(c *config.Config) { c.Memory = config.CrossBatch{Unique: true, First: true} },
+		"mixed batch": func(c *config.Config) {
+			c.Loss = config.Loss{Named: config.Named{Name: "rambo-recall", Settings: map[string]any{"batch_memory": 2}},
+				Preset: "paper"}
 		},
-		"chunks": func(c *Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 5 },
-		"accumulated": func(c *Config) {
-			c.Model.FreezeNorm, c.Passes, c.Loss.Name = true, Passes{8, true}, "nsm"
+		"chunks": func(c *config.Config) { c.Model.FreezeNorm, c.Passes.Chunk = true, 5 },
+		"accumulated": func(c *config.Config) {
+			c.Model.FreezeNorm, c.Passes, c.Loss.Name = true, config.Passes{Chunk: 8, Accumulate: true}, "nsm"
 		},
-		"average and bounds": func(c *Config) {
-			c.EMA.Decay, c.EMA.Rise, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay = 0.9, true, 1, 0.1, []string{"1d"}
+		"average and bounds": func(c *config.Config) {
+			c.EMA.Decay, c.EMA.WarmUp, c.Optim.Clip, c.Optim.ClipValue, c.Optim.NoDecay = 0.9, true, 1, 0.1, []string{"1d"}
 		},
-		"freeze": func(c *Config) { c.Schedule.Freeze, c.Optim.Name = 2, "sgd" },
-		"transformer": func(c *Config) {
-			c.Model.Backbone = Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1,
+		"freeze": func(c *config.Config) { c.Schedule.Freeze, c.Optim.Name = 2, "sgd" },
+		"transformer": func(c *config.Config) {
+			c.Model.Backbone = config.Named{Name: "vit-small", Settings: map[string]any{"width": 24, "heads": 2, "depth": 1,
 				"input": 32}}
 			c.Model.Pooling, c.Input.Size, c.Input.Resize = "none", 32, 32
 		},
 	}
 	if effort.Exhaustive() {
-		cases["resnet"] = func(c *Config) { c.Model.Backbone = Named{Name: "resnet18"} }
+		cases["resnet"] = func(c *config.Config) { c.Model.Backbone = config.Named{Name: "resnet18"} }
 	}
 	for _, name := range loss.All.Names() {
-		cases["loss "+name] = func(c *Config) { c.Loss.Name, c.Steps = name, 3 }
+		cases["loss "+name] = func(c *config.Config) { c.Loss.Name, c.Steps = name, 3 }
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) { compareRecorded(t, name, change) })
 	}
 }
 
-func compareRecorded(t *testing.T, name string, change func(*Config)) {
+func compareRecorded(t *testing.T, name string, change func(*config.Config)) {
 	c, d := tiny(5)
 	change(&c)
 	plain, recorded, r := t.TempDir(), t.TempDir(), newRecorder()
@@ -195,27 +200,21 @@ func (r *refusing) Record(f func()) (device.Program, error) {
 // a value is not finite: nothing on the host goes by it.
 func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 	c, d := tiny(6)
-	c.EMA.Decay, c.EMA.Rise, c.Memory.Size = 0.9, true, 40
+	c.EMA.Decay, c.EMA.WarmUp, c.Memory.Size = 0.9, true, 40
 	steps := func(late bool) (finite []bool, weights []float64, counts map[string]int) {
 		b := &spoiled{Backend: cpu.New(1), place: "Conv", value: math.NaN(), steps: map[int]bool{2: true, 3: true}}
 		r, err := New(c, Data{Train: d}, Options{Backend: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.Close()
-		var before *ticket
-		ask := func(p *ticket) {
-			o, err := wait(p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			finite = append(finite, o.finite)
+		var before *step.Ticket
+		ask := func(p *step.Ticket) {
+			o, err := awaited(p, nil)
+			must.Do(t, err)
+			finite = append(finite, o.Finite)
 		}
 		for at, batch := range batchesOf(t, r, 6) {
-			p, err := r.step.queue(batch, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, err := r.step.Queue(batch, at)
+			must.Do(t, err)
 			switch {
 			case !late:
 				ask(p)
@@ -227,11 +226,9 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 		if late {
 			ask(before)
 		}
-		counts, err = r.step.update.readCounts(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return finite, read(t, r.step, r.network.store.Groups[0].Values), counts
+		counts, err = r.step.Update.ReadCounts(b)
+		must.Do(t, err)
+		return finite, valuesOf(t, r.network.Backend, r.network.Store.Groups[0].Values), counts
 	}
 	at, values, counts := steps(false)
 	lateAt, lateValues, lateCounts := steps(true)
@@ -239,7 +236,7 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 		t.Errorf("finite steps %v, asked late %v, want %v", at, lateAt, want)
 	}
 	if !slices.Equal(values, lateValues) || !maps.Equal(counts, lateCounts) || counts["backbone"] != 4 ||
-		counts[averageSteps] != 4 {
+		counts["ema"] != 4 {
 		t.Errorf("asked late the weights differ, or the counts %v and %v", counts, lateCounts)
 	}
 }
@@ -247,10 +244,8 @@ func TestOutcomeMayBeAskedForOneStepLate(t *testing.T) {
 // batchesOf is the first n batches of a run.
 func batchesOf(t testing.TB, r *Run, n int) (list []*input.Batch) {
 	t.Helper()
-	for b, err := range r.loader.Batches(t.Context(), input.Epochs(r.resolved.sampler, r.paths, 1, input.Position{})) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for b, err := range r.loader.Batches(t.Context(), input.Epochs(r.resolved.Sampler, r.paths, 1, input.Position{})) {
+		must.Do(t, err)
 		if list = append(list, b.Clone()); len(list) == n {
 			break
 		}
@@ -263,23 +258,17 @@ func batchesOf(t testing.TB, r *Run, n int) (list []*input.Batch) {
 func TestStepsMemoryIsReserved(t *testing.T) {
 	c, d := tiny(4)
 	b := newRecorder()
-	c.Run.Settle(b)
+	c.Run.ResolveResample(b)
 	plan, err := Plan(c, Data{Train: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := New(c, Data{Train: d}, Options{Backend: b, Plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
-	reserved := r.network.arena.Held()
+	reserved := r.network.Arena.Held()
 	for _, err := range r.Events(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if held := r.network.arena.Held(); reserved == 0 || held != reserved {
+	if held := r.network.Arena.Held(); reserved == 0 || held != reserved {
 		t.Errorf("%d bytes were reserved, %d are held", reserved, held)
 	}
 }
@@ -314,7 +303,7 @@ func (a *asked) Sync() error {
 	return a.recorder.Sync()
 }
 
-// A card computes the next step while the host handles the outcome of the last. What the run saves, evaluates and
+// A GPU computes the next step while the host handles the outcome of the last. What the run saves, evaluates and
 // says is the same, and so are the bytes of a run that was stopped in between.
 func TestNextStepIsQueuedBeforeTheOutcomeOfTheLast(t *testing.T) {
 	c, d := tiny(7)
@@ -322,9 +311,7 @@ func TestNextStepIsQueuedBeforeTheOutcomeOfTheLast(t *testing.T) {
 	data := Data{Train: d, Validation: d}
 	run := func(ctx context.Context, dir string, b device.Backend, each func(Event)) (said []string) {
 		r, err := New(c, data, Options{Dir: dir, Backend: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.Close()
 		for e, err := range r.Events(ctx) {
 			if err != nil && ctx.Err() == nil {
@@ -377,18 +364,12 @@ func TestEvaluationIsRecordedAndDoesNotWaitForEachBatch(t *testing.T) {
 	d.Views = 20 // 320 images are 5 batches
 	embed := func(b device.Backend) []byte {
 		r, err := New(c, Data{Train: d}, Options{Backend: b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.Close()
-		vectors, err := r.network.embed(t.Context(), d, embedOptions{thread: r.thread})
-		if err != nil {
-			t.Fatal(err)
-		}
+		vectors, err := r.network.Embed(t.Context(), d, network.EmbedOptions{Thread: r.thread})
+		must.Do(t, err)
 		out := make([]byte, 4*vectors.Len())
-		if err := b.Wait(b.Download(out, vectors)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Wait(b.Download(out, vectors)))
 		return out
 	}
 	b := &asked{recorder: newRecorder(), numbers: map[device.Ticket]bool{}}

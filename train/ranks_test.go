@@ -6,11 +6,18 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/collective"
+	"hgld/train/config"
 	"hgld/train/device"
+	"hgld/train/device/cpu"
 	"hgld/train/loss"
 	"hgld/train/testing/places"
 )
@@ -40,17 +47,17 @@ func sameAsOne(t *testing.T, one trained, many []trained, lossTolerance, weightT
 		}
 	}
 	for name, v := range one.weights {
-		if strings.HasPrefix(name, optimizerPrefix) {
+		if strings.HasPrefix(name, checkpoint.OptimizerPrefix) {
 			continue // Adam divides differences of the size of rounding by each other
 		}
-		if d := distance(many[0].weights[name], v); !(d <= weightTolerance) {
+		if d := deviation(many[0].weights[name], v); !(d <= weightTolerance) {
 			t.Errorf("%d ranks: %s is off by %.1e", len(many), name, d)
 		}
 	}
 }
 
 // shared is a configuration for 2 and 4 ranks.
-func shared(steps int) (Config, Data) {
+func shared(steps int) (config.Config, Data) {
 	c, d := tiny(steps)
 	c.Optim.Rate = 1e-3
 	c.Schedule.Name = "constant"
@@ -60,22 +67,22 @@ func shared(steps int) (Config, Data) {
 
 // The tolerances are ten times what was measured.
 func TestRanksTrainAsOneProcess(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"frozen norm":   func(c *Config) { c.Loss.Name, c.Model.FreezeNorm = "happier", true },
-		"trained norm":  func(c *Config) { c.Loss.Name = "roadmap" },
-		"memory":        func(c *Config) { c.Memory = CrossBatch{Size: 48, Start: 3} },
-		"memory first":  func(c *Config) { c.Memory = CrossBatch{Size: 48, First: true, Weight: 0.5} },
-		"unique memory": func(c *Config) { c.Memory = CrossBatch{Unique: true} },
-		"two passes":    func(c *Config) { c.Passes.Chunk, c.Model.FreezeNorm = 3, true },
-		"accumulated": func(c *Config) {
-			c.Loss.Name, c.Passes, c.Model.FreezeNorm = "nsm", Passes{Chunk: 3, Accumulate: true}, true
+	for name, change := range map[string]func(*config.Config){
+		"frozen norm":   func(c *config.Config) { c.Loss.Name, c.Model.FreezeNorm = "happier", true },
+		"trained norm":  func(c *config.Config) { c.Loss.Name = "roadmap" },
+		"memory":        func(c *config.Config) { c.Memory = config.CrossBatch{Size: 48, Start: 3} },
+		"memory first":  func(c *config.Config) { c.Memory = config.CrossBatch{Size: 48, First: true, Weight: 0.5} },
+		"unique memory": func(c *config.Config) { c.Memory = config.CrossBatch{Unique: true} },
+		"two passes":    func(c *config.Config) { c.Passes.Chunk, c.Model.FreezeNorm = 3, true },
+		"accumulated": func(c *config.Config) {
+			c.Loss.Name, c.Passes, c.Model.FreezeNorm = "nsm", config.Passes{Chunk: 3, Accumulate: true}, true
 		},
-		"proxies":          func(c *Config) { c.Loss.Name = "nsm" },
-		"clip and average": func(c *Config) { c.Loss.Name, c.Optim.Clip, c.EMA.Decay = "triplet", 1, 0.9 },
-		"frozen at first":  func(c *Config) { c.Schedule.Freeze = 3 },
-		"bfloat16":         func(c *Config) { c.Model.Precision = precisionBFloat16 },
-		"sgd":              func(c *Config) { c.Optim.Name, c.Optim.Rate = "sgd", 1e-3 },
-		"short batches":    func(c *Config) { c.Sampler.Name, c.Sampler.Batch = "random", 20 },
+		"proxies":          func(c *config.Config) { c.Loss.Name = "nsm" },
+		"clip and average": func(c *config.Config) { c.Loss.Name, c.Optim.Clip, c.EMA.Decay = "triplet", 1, 0.9 },
+		"frozen at first":  func(c *config.Config) { c.Schedule.Freeze = 3 },
+		"bfloat16":         func(c *config.Config) { c.Model.Precision = config.PrecisionBFloat16 },
+		"sgd":              func(c *config.Config) { c.Optim.Name, c.Optim.Rate = "sgd", 1e-3 },
+		"short batches":    func(c *config.Config) { c.Sampler.Name, c.Sampler.Batch = "random", 20 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +105,7 @@ func TestRanksTrainWithEveryLoss(t *testing.T) {
 	for _, preset := range loss.Presets {
 		for _, entry := range preset.Value {
 			c, data := shared(steps)
-			c.Loss = Loss{Named: Named{Name: entry.Name}, Preset: preset.Name}
+			c.Loss = config.Loss{Named: config.Named{Name: entry.Name}, Preset: preset.Name}
 			one := onRanks(t, 1, c, data, nil, nil)[0]
 			if one.err != nil {
 				t.Errorf("%s, %s: %v", preset.Name, entry.Name, one.err)
@@ -120,12 +127,12 @@ func TestRanksTrainWithEveryLoss(t *testing.T) {
 func TestRanksEvaluateAsOneProcess(t *testing.T) {
 	c, data := shared(4)
 	data.Query = &places.Set{Forms: 4, PerForm: 5, Views: 7, Size: 20} // 140 images: 3 batches for 4 ranks
-	c.Run.Evaluate, c.Run.Watch = 2, watchTest
+	c.Run.Evaluate, c.Run.EvalOn = 2, config.WatchTest
 	c.Optim.Rate = 1e-30 // the weights of one process and of several differ by rounding
 	var results [2]*Event
 	for i, n := range []int{1, 4} {
 		dir := filepath.Join(t.TempDir(), "run")
-		many := onRanks(t, n, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+		many := onRanks(t, n, c, data, func(rank int, _ *config.Config, _ *Data, o *Options) {
 			o.Dir = filepath.Join(dir, strings.Repeat("x", rank))
 		}, nil)
 		for rank, m := range many {
@@ -155,18 +162,18 @@ func TestRanksEvaluateAsOneProcess(t *testing.T) {
 // undisturbed one, whichever rank it was.
 func TestRanksStopTogetherAndResume(t *testing.T) {
 	c, data := shared(9)
-	c.EMA.Decay, c.Memory = 0.9, CrossBatch{Size: 48}
+	c.EMA.Decay, c.Memory = 0.9, config.CrossBatch{Size: 48}
 	whole := onRanks(t, 2, c, data, nil, nil)
 	for told := range 2 {
 		dir := t.TempDir()
-		at := func(rank int, _ *Config, _ *Data, o *Options) { o.Dir = dir }
+		at := func(rank int, _ *config.Config, _ *Data, o *Options) { o.Dir = dir }
 		stopped := onRanks(t, 2, c, data, at, func(rank int, e Event, cancel func()) {
 			if rank == told && e.Step == 4 {
 				cancel()
 			}
 		})
 		for rank, m := range stopped {
-			var stop *StopError
+			var stop *collective.StopError
 			if !errors.Is(m.err, context.Canceled) || !errors.As(m.err, &stop) || stop.Rank != told {
 				t.Fatalf("rank %d ended with %v", rank, m.err)
 			}
@@ -193,10 +200,8 @@ func TestRanksStopTogetherAndResume(t *testing.T) {
 func TestRanksResumeWithAnotherNumber(t *testing.T) {
 	c, data := shared(4)
 	dir := t.TempDir()
-	at := func(rank int, _ *Config, _ *Data, o *Options) { o.Dir = dir }
-	if err := onRanks(t, 2, c, data, at, nil)[0].err; err != nil {
-		t.Fatal(err)
-	}
+	at := func(rank int, _ *config.Config, _ *Data, o *Options) { o.Dir = dir }
+	must.Do(t, onRanks(t, 2, c, data, at, nil)[0].err)
 	c.Steps = 6
 	for rank, m := range onRanks(t, 4, c, data, at, nil) {
 		if m.err != nil {
@@ -210,13 +215,14 @@ func TestRanksResumeWithAnotherNumber(t *testing.T) {
 
 func TestRanksThatDifferAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(rank int, c *Config, d *Data, o *Options)
+		change func(rank int, c *config.Config, d *Data, o *Options)
 		want   string
 	}{
-		"settings": {func(rank int, c *Config, _ *Data, _ *Options) { c.Optim.Rate *= float64(1 + rank) },
+		"settings": {func(rank int, c *config.Config, _ *Data, _ *Options) { c.Optim.Rate *= float64(1 + rank) },
 			"optim.lr is 0.002, rank 0 has 0.001"},
-		"run": {func(rank int, c *Config, _ *Data, _ *Options) { c.Run.Checkpoint = 2 + rank }, "the settings of run are"},
-		"version": {func(rank int, _ *Config, _ *Data, o *Options) {
+		"run": {func(rank int, c *config.Config, _ *Data, _ *Options) { c.Run.Checkpoint = 2 + rank },
+			"the settings of run are"},
+		"version": {func(rank int, _ *config.Config, _ *Data, o *Options) {
 			o.Origin = map[string]string{"tool": string(rune('1' + rank))}
 		},
 			"tool is 2, rank 0 has 1"},
@@ -228,7 +234,7 @@ func TestRanksThatDifferAreNamed(t *testing.T) {
 	}
 	t.Run("data", func(t *testing.T) {
 		c, data := shared(2)
-		checkAllSay(t, onRanks(t, 2, c, data, func(rank int, _ *Config, d *Data, _ *Options) {
+		checkAllSay(t, onRanks(t, 2, c, data, func(rank int, _ *config.Config, d *Data, _ *Options) {
 			if rank == 1 {
 				d.Train = &places.Set{Forms: 4, PerForm: 4, Views: 7, Size: 20}
 			}
@@ -259,11 +265,9 @@ type joinedCounting struct {
 func TestRanksPlanEqualsWhatOneAllocates(t *testing.T) {
 	c, data := shared(2)
 	plan, err := PlanShare(c, data, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var seen [2]*counting
-	many := onRanks(t, 2, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+	many := onRanks(t, 2, c, data, func(rank int, _ *config.Config, _ *Data, o *Options) {
 		seen[rank] = &counting{Backend: o.Backend}
 		o.Backend = joinedCounting{seen[rank], o.Backend.(device.Collective)}
 	}, nil)
@@ -293,7 +297,7 @@ func TestRanksSkipAStepTogether(t *testing.T) {
 			t.Parallel()
 			c, data := shared(4)
 			c.Run.Checkpoint = 1
-			many := onRanks(t, 2, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+			many := onRanks(t, 2, c, data, func(rank int, _ *config.Config, _ *Data, o *Options) {
 				bad := &spoiled{Backend: o.Backend, place: place, value: math.NaN(), steps: map[int]bool{2 + rank: rank == 1}}
 				o.Backend = joinedSpoiled{bad, o.Backend.(device.Collective)}
 			}, nil)
@@ -317,7 +321,7 @@ func TestRanksNoticeThatWeightsDiffer(t *testing.T) {
 	c, data := shared(6)
 	c.Run.Checkpoint = 2
 	dir := t.TempDir()
-	many := onRanks(t, 2, c, data, func(rank int, _ *Config, _ *Data, o *Options) {
+	many := onRanks(t, 2, c, data, func(rank int, _ *config.Config, _ *Data, o *Options) {
 		o.Dir = dir
 		if rank == 1 {
 			o.Backend = joinedSpoiled{&spoiled{Backend: o.Backend}, drifting{o.Backend.(device.Collective), o.Backend}}
@@ -329,7 +333,7 @@ func TestRanksNoticeThatWeightsDiffer(t *testing.T) {
 			t.Errorf("rank %d ended with %v", rank, m.err)
 		}
 	}
-	if list, err := checkpoints(dir); err != nil || len(list) > 0 {
+	if list, err := checkpoint.List(dir); err != nil || len(list) > 0 {
 		t.Errorf("checkpoints %v, %v", list, err)
 	}
 }
@@ -354,4 +358,209 @@ func TestRanksEndWithOneThatFails(t *testing.T) {
 	if list[0].err == nil || list[1].err == nil {
 		t.Errorf("the ranks ended with %v and %v", list[0].err, list[1].err)
 	}
+}
+
+// Gradients that are added during the backward pass have the bytes of those that are added after it.
+func TestOverlapChangesNoByte(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){
+		"trained norm": func(c *config.Config) { c.Loss.Name, c.Optim.NoDecay = "roadmap", []string{"1d"} },
+		"two passes":   func(c *config.Config) { c.Passes.Chunk, c.Model.FreezeNorm = 3, true },
+		"accumulated": func(c *config.Config) {
+			c.Loss.Name, c.Passes, c.Model.FreezeNorm = "nsm", config.Passes{Chunk: 3, Accumulate: true}, true
+		},
+		"frozen at first": func(c *config.Config) { c.Schedule.Freeze = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, data := shared(6)
+			change(&c)
+			var runs [2][]trained
+			for i, on := range []bool{false, true} {
+				runs[i] = onRanks(t, 2, c, data, func(_ int, _ *config.Config, _ *Data, o *Options) {
+					o.Backend.(*cpu.Joined).Overlap(on)
+				}, nil)
+			}
+			for rank, m := range runs[1] {
+				if m.err != nil || runs[0][rank].err != nil {
+					t.Fatal(m.err, runs[0][rank].err)
+				}
+				for name, v := range runs[0][rank].weights {
+					for i := range v {
+						if math.Float64bits(v[i]) != math.Float64bits(m.weights[name][i]) {
+							t.Fatalf("rank %d: element %d of %s differs", rank, i, name)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// world moves numbers between goroutines as an engine does between processes.
+type world struct {
+	n       int
+	mu      sync.Mutex
+	changed *sync.Cond
+	arrived int
+	round   int
+	gone    error // a process that has left with an error; no call returns anything else after that
+	parts   [][]byte
+	sums    [][]float32
+}
+
+func newWorld(n int) *world {
+	w := &world{n: n, parts: make([][]byte, n), sums: make([][]float32, n)}
+	w.changed = sync.NewCond(&w.mu)
+	return w
+}
+
+// meet waits for all members.
+func (w *world) meet() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	round := w.round
+	if w.arrived++; w.arrived == w.n {
+		w.arrived, w.round = 0, round+1
+		w.changed.Broadcast()
+	}
+	for w.round == round && w.gone == nil {
+		w.changed.Wait()
+	}
+	if w.round != round {
+		return nil // all came, even if one has failed since
+	}
+	return w.gone
+}
+
+func (w *world) leave(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = err
+	w.changed.Broadcast()
+}
+
+// member is one of a world.
+type member struct {
+	*world
+	rank int
+}
+
+func (m member) Rank() (rank, ranks int) { return m.rank, m.n }
+
+func (m member) AllReduce(x []float32) error {
+	m.sums[m.rank] = slices.Clone(x)
+	if err := m.meet(); err != nil {
+		return err
+	}
+	for i := range x {
+		x[i] = m.sums[0][i]
+		for r := 1; r < m.n; r++ {
+			x[i] += m.sums[r][i]
+		}
+	}
+	return m.meet()
+}
+
+func (m member) AllGather(all, part []byte) error {
+	m.parts[m.rank] = slices.Clone(part)
+	if err := m.meet(); err != nil {
+		return err
+	}
+	for r, p := range m.parts {
+		copy(all[r*len(part):], p)
+	}
+	return m.meet()
+}
+
+func (m member) Broadcast(x []byte) error {
+	m.parts[m.rank] = slices.Clone(x)
+	if err := m.meet(); err != nil {
+		return err
+	}
+	copy(x, m.parts[0])
+	return m.meet()
+}
+
+// trained is what one process of a training has at its end.
+type trained struct {
+	events  []Event
+	losses  []float64
+	weights map[string][]float64 // tensors of a checkpoint
+	run     *Run                 // closed
+	err     error
+}
+
+// onRanks trains on n ranks, or as one process. change may change what a rank is given, and seen is called
+// with its events.
+func onRanks(t *testing.T, n int, c config.Config, data Data, change func(rank int, c *config.Config, d *Data,
+	o *Options),
+	seen func(rank int, e Event, cancel func())) []trained {
+	t.Helper()
+	list, w := make([]trained, n), newWorld(n)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			c, data, o := c, data, Options{Backend: cpu.New(1)}
+			if n > 1 {
+				joined := cpu.Join(cpu.New(1), member{w, rank})
+				joined.Overlap(n == 4)
+				o.Backend = joined
+			}
+			if change != nil {
+				change(rank, &c, &data, &o)
+			}
+			list[rank].err = list[rank].train(c, data, o, func(e Event, cancel func()) {
+				if seen != nil {
+					seen(rank, e, cancel)
+				}
+			})
+			if list[rank].err != nil && !errors.Is(list[rank].err, context.Canceled) {
+				w.leave(errors.New("a rank has failed"))
+			}
+		})
+	}
+	group.Wait()
+	return list
+}
+
+func (l *trained) train(c config.Config, data Data, o Options, seen func(Event, func())) error {
+	r, err := New(c, data, o)
+	if err != nil {
+		return err
+	}
+	l.run = r
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for e, failed := range r.Events(ctx) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		l.events = append(l.events, e)
+		if e.Kind == Stepped && e.Loss != nil {
+			l.losses = append(l.losses, *e.Loss)
+		}
+		seen(e, cancel)
+	}
+	failed := r.thread.Do(func() error { return l.keep(r) })
+	return errors.Join(err, failed, r.Close())
+}
+
+func (l *trained) keep(r *Run) error {
+	l.weights = map[string][]float64{}
+	tensors, err := r.network.Store.Export(r.o.Backend)
+	if err != nil {
+		return err
+	}
+	average, err := r.step.Update.ExportAverage(r.network)
+	for _, t := range average {
+		t.Name = "average." + t.Name
+		tensors = append(tensors, t)
+	}
+	for _, t := range tensors {
+		if v, err := t.Float64(); err == nil {
+			l.weights[t.Name] = v
+		}
+	}
+	return err
 }

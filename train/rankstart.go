@@ -2,17 +2,38 @@ package train
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
 
 	"hgld/internal/tensorfile"
 	"hgld/labels"
+	"hgld/train/checkpoint"
+	"hgld/train/collective"
 	"hgld/train/input"
 )
+
+// common returns the value of rank 0, by which all processes choose what to do next.
+func (r *Run) common(value float64) (float64, error) {
+	group := r.network.Ranks
+	if group == nil {
+		return value, nil
+	}
+	var all [][]byte
+	err := r.thread.Do(func() (err error) {
+		all, err = group.Exchange(binary.LittleEndian.AppendUint64(nil, math.Float64bits(value)))
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(all[0])), nil
+}
 
 // greeting is what the processes of a group tell each other before the first step.
 type greeting struct {
@@ -20,10 +41,10 @@ type greeting struct {
 	PID   int
 	Error string // why the process cannot train; "": it can
 
-	State state // config, data and, of rank 0, progress
-	Run   []any // settings of Config.Run that decide what a step is followed by
+	State checkpoint.State // config, data and, of rank 0, progress
+	Run   []any            // settings of Config.Run that decide what a step is followed by
 	Held  []string
-	Best  Best
+	Best  checkpoint.Best
 	Saved int
 }
 
@@ -45,7 +66,7 @@ func (e *RanksError) Error() string {
 // meet compares this process with the others and takes over the progress and the weights of rank 0, which
 // alone has read them. failed is why this process cannot train, or nil.
 func (r *Run) meet(failed error) error {
-	group := ranksOf(r.o.Backend)
+	group := collective.Of(r.o.Backend)
 	if group == nil || r.o.blank {
 		return failed
 	}
@@ -55,18 +76,18 @@ func (r *Run) meet(failed error) error {
 		own.Error = failed.Error()
 	} else {
 		run := r.config.Run
-		own.Run = []any{run.Evaluate, run.Watch, run.Best, run.Checkpoint, run.Metrics, r.o.Limit, r.o.Overfit}
+		own.Run = []any{run.Evaluate, run.EvalOn, run.Best, run.Checkpoint, run.Metrics, r.o.Limit, r.o.Overfit}
 		own.Held = r.heldOut()
 	}
 	text, err := json.Marshal(own)
 	if err != nil {
 		return err
 	}
-	texts, err := group.exchange(text)
+	texts, err := group.Exchange(text)
 	if err != nil || failed != nil {
 		return errors.Join(failed, err)
 	}
-	all := make([]greeting, group.n)
+	all := make([]greeting, group.Size)
 	for i := range all {
 		if err := json.Unmarshal(texts[i], &all[i]); err != nil {
 			return fmt.Errorf("train: the greeting of rank %d: %w", i, err)
@@ -118,7 +139,7 @@ func unlike(all []greeting) (list []string, err error) {
 		if i == 0 || first.Error != "" {
 			continue
 		}
-		diff, err := differences(first.State, g.State)
+		diff, err := checkpoint.Differences(first.State, g.State)
 		if err != nil {
 			return nil, err
 		}
@@ -141,27 +162,27 @@ func unlike(all []greeting) (list []string, err error) {
 }
 
 // follower takes over the progress and the arrays of rank 0.
-func (r *Run) follower(group *ranks, first *greeting) error {
-	if !group.leads() {
+func (r *Run) follower(group *collective.Group, first *greeting) error {
+	if !group.Leads() {
 		origin := r.state.Origin
 		r.state, r.best, r.saved = first.State, first.Best, first.Saved
 		r.state.Config, r.state.Origin = r.config, origin
-		r.step.update.steps = r.state.Step
+		r.step.Update.Steps = r.state.Step
 		r.follow()
 	}
-	for _, a := range r.network.store.Arrays() {
+	for _, a := range r.network.Store.Arrays() {
 		group.Broadcast(a)
 	}
-	for _, a := range r.step.update.counts() {
+	for _, a := range r.step.Update.Counts() {
 		group.Broadcast(a)
 	}
-	if ema := r.step.update.ema; ema != nil {
+	if ema := r.step.Update.EMA; ema != nil {
 		for _, a := range ema.Averages {
 			group.Broadcast(a)
 		}
 	}
 	r.reranked = r.state.Ranks
-	if r.state.Ranks = group.n; r.reranked == 0 {
+	if r.state.Ranks = group.Size; r.reranked == 0 {
 		r.reranked = 1
 	}
 	return r.o.Backend.Sync()
@@ -170,7 +191,7 @@ func (r *Run) follower(group *ranks, first *greeting) error {
 // Ranks returns the number of processes that train together, and the number before the checkpoint that the run
 // continues from. The two are equal in a new run.
 func (r *Run) Ranks() (now, before int) {
-	now = r.network.ranks.count()
+	now = r.network.Ranks.Count()
 	if r.resumed == "" {
 		return now, now
 	}
@@ -192,7 +213,7 @@ func (e *DivergedError) Error() string {
 
 // compare returns a *DivergedError if the processes of the group have different tensors.
 func (r *Run) compare(tensors []tensorfile.Tensor) error {
-	group := r.network.ranks
+	group := r.network.Ranks
 	if group == nil {
 		return nil
 	}
@@ -200,18 +221,9 @@ func (r *Run) compare(tensors []tensorfile.Tensor) error {
 	for _, t := range tensors {
 		hash.Write(t.Data)
 	}
-	sums, err := group.exchange(hash.Sum(nil))
-	if err != nil {
-		return err
-	}
-	var differ []int
-	for i, s := range sums {
-		if !slices.Equal(s, sums[0]) {
-			differ = append(differ, i)
-		}
-	}
+	differ, err := group.Differ(hash.Sum(nil))
 	if len(differ) > 0 {
-		return &DivergedError{Step: r.state.Step, Ranks: differ}
+		err = &DivergedError{Step: r.state.Step, Ranks: differ}
 	}
-	return nil
+	return err
 }

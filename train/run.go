@@ -1,3 +1,11 @@
+// Package train is stage 5 of hgld. It reads images with a hierarchy of labels through an
+// [input.Dataset], trains a retrieval network, and writes checkpoints to a run directory.
+// Package checkpoint specifies its layout.
+//
+// A run is an iterator of events (see [Run.Events]); the package prints nothing. The result of a
+// run depends only on its configuration, data and seed. It does not depend on the number of
+// threads or workers, nor on how often the run was stopped and resumed. Package retrieval also
+// measures embeddings made by other programs.
 package train
 
 import (
@@ -14,9 +22,16 @@ import (
 	"hgld/internal/hostmemory"
 	"hgld/internal/img"
 	"hgld/labels"
+	"hgld/train/checkpoint"
+	"hgld/train/collective"
+	"hgld/train/config"
 	"hgld/train/device"
+	"hgld/train/evaluation"
 	"hgld/train/input"
+	"hgld/train/network"
 	"hgld/train/retrieval"
+	"hgld/train/step"
+	"hgld/train/warmstart"
 )
 
 // Options configure a run without changing its result.
@@ -25,7 +40,11 @@ type Options struct {
 	Decoder *img.Decoder      // nil: with default limits
 	Dir     string            // run directory; "": a rehearsal, which reads and writes nothing
 	Origin  map[string]string // tool version and command, kept in every checkpoint
-	Limit   int               // stop after this many steps, for a trial; 0: no limit
+	// Baseline evaluates the network before its first step, unless it reads vectors, and keeps the values of every query
+	// of evaluations, so that they can be compared with what was before.
+	Baseline bool
+	Limit    int // stop after this many steps, for a trial; 0: no limit
+	Threads  int // of the CPU, that rank in evaluations; 0: one for each processor
 
 	// Overfit repeats the first batch with the same augmentation and constant rates. If network,
 	// loss and labels fit together, the loss falls. It requires a Limit and an empty Dir.
@@ -47,15 +66,15 @@ type Options struct {
 
 // Run is a training, new or resumed.
 type Run struct {
-	config   Config
-	resolved resolved
+	config   config.Config
+	resolved config.Resolved
 	data     Data
 	o        Options
 
 	lock    *filelock.Lock // on the run directory
 	thread  *device.Thread
-	network *network
-	step    *step
+	network *network.Network
+	step    *step.Step
 	loader  *input.Loader
 	paths   []labels.Path // of the training items, with classes numbered from 0
 
@@ -63,18 +82,18 @@ type Run struct {
 	perEpoch int   // batches in the first epoch
 	absent   int   // finest classes without a row in the first epoch
 
-	state   state
+	state   checkpoint.State
 	resumed string // checkpoint, "" for a new run
-	damaged []Aside
-	began   start // of a new run
+	damaged []checkpoint.QuarantinedCheckpoint
+	began   warmstart.Start // of a new run
 
-	reranked  int        // processes that trained together before the checkpoint that the run continues from
-	extension *Extension // nil: the run has its original length
-	halted    bool       // evaluations have ended the run
-	stop      *StopError // one of several processes was told to stop
-	saved     int        // step of the newest checkpoint
-	best      Best       // of the evaluations so far
-	judge     string     // key of the metric that ranks evaluations
+	reranked  int                   // processes that trained together before the checkpoint that the run continues from
+	extension *Extension            // nil: the run has its original length
+	halted    bool                  // evaluations have ended the run
+	stop      *collective.StopError // one of several processes was told to stop
+	saved     int                   // step of the newest checkpoint
+	best      checkpoint.Best       // of the evaluations so far
+	judge     string                // key of the metric that ranks evaluations
 }
 
 // ErrNotFinite is wrapped by the error of a run that ends because its values were not finite.
@@ -88,29 +107,29 @@ const maxSkipped = 10
 // If that one has other settings or other data, the error is a *ResumeError. If another process
 // uses the directory, it is a *filelock.LockedError. Close releases the directory and the
 // backend.
-func New(config Config, data Data, o Options) (*Run, error) {
+func New(cfg config.Config, data Data, o Options) (*Run, error) {
 	if o.Overfit {
 		if o.Limit < 1 || o.Dir != "" {
 			return nil, fmt.Errorf("train: overfitting needs a number of steps and no run directory")
 		}
-		config.Schedule = Schedule{Named: Named{Name: "constant"}}
-		config.Steps, config.Stop = o.Limit, EarlyStop{}
+		cfg.Schedule = config.Schedule{Named: config.Named{Name: "constant"}}
+		cfg.Steps, cfg.Stop = o.Limit, config.EarlyStop{}
 	}
-	if err := config.fitVectors(data.Train); err != nil {
-		return nil, &ConfigError{err}
+	if err := cfg.FitVectors(data.Train); err != nil {
+		return nil, &config.Error{Err: err}
 	}
-	config.Model.Settle(o.Backend, o.Dir)
-	p, err := config.resolve()
+	checkpoint.ResolvePrecision(&cfg.Model, o.Backend, o.Dir)
+	p, err := cfg.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	if err := config.validateData(data); err != nil {
-		return nil, &ConfigError{err}
+	if err := validateData(&cfg, data); err != nil {
+		return nil, &config.Error{Err: err}
 	}
-	if !ranksOf(o.Backend).leads() {
+	if !collective.Of(o.Backend).Leads() {
 		o.Dir = ""
 	}
-	r := &Run{config: config, resolved: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
+	r := &Run{config: cfg, resolved: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
 	err = r.thread.Do(func() error { return r.meet(r.prepare()) })
 	if err == nil {
 		err = r.reserve()
@@ -130,15 +149,23 @@ func (r *Run) reserve() error {
 	if e == nil {
 		return nil
 	}
+	r.step.Hold(e.Holds)
 	if device.OwnMemory(r.o.Backend) {
 		return r.thread.Do(func() error {
 			bytes := int(e.Peak - e.Kept)
 			if b, able := r.o.Backend.(device.Crowded); able {
-				if err := b.Room(max(bytes-r.network.arena.Held(), 0), r.network.activations); err != nil {
+				room := func() error { return b.Room(max(bytes-r.network.Arena.Held(), 0), r.network.Activations) }
+				err := room()
+				if err != nil && e.Holds { // another process has taken memory since the plan
+					bytes = int(e.Least - e.Kept)
+					r.step.Hold(false)
+					err = room()
+				}
+				if err != nil {
 					return err
 				}
 			}
-			r.network.arena.Reserve(bytes)
+			r.network.Arena.Reserve(bytes)
 			return r.o.Backend.Sync()
 		})
 	}
@@ -170,7 +197,7 @@ func (r *Run) Absent() (absent, classes int) { return r.absent, r.classes[0] }
 // prepare reads the labels, builds the network and the loss, and loads the newest checkpoint.
 func (r *Run) prepare() error {
 	if err := retrieval.CheckLevels(r.data.Train.Levels()); err != nil {
-		return &ConfigError{err}
+		return &config.Error{Err: err}
 	}
 	list, err := input.Paths(r.data.Train)
 	if err != nil {
@@ -180,7 +207,7 @@ func (r *Run) prepare() error {
 		return err
 	}
 	if err := input.CheckDepth(r.data.Train, list); err != nil {
-		return &ConfigError{err}
+		return &config.Error{Err: err}
 	}
 	full := labels.Complete(list)[0]
 	if err := input.CheckTree(r.data.Train, full); err != nil {
@@ -189,20 +216,20 @@ func (r *Run) prepare() error {
 	dense, counts := input.Renumber(full)
 	wide, paths, err := r.data.wide(full, dense)
 	if err != nil {
-		return &ConfigError{err}
+		return &config.Error{Err: err}
 	}
 	r.paths, r.classes = dense, counts
-	first, err := r.resolved.sampler.Epoch(dense, r.config.Seed, 0)
+	first, err := r.resolved.Sampler.Epoch(dense, r.config.Seed, 0)
 	if err != nil {
-		return &ConfigError{err}
+		return &config.Error{Err: err}
 	}
 	r.perEpoch, r.absent = len(first), absentClasses(dense, first, counts[0])
-	if r.judge, err = r.config.bestKey(r.keys(len(counts))); err != nil {
-		return &ConfigError{err}
+	if r.judge, err = r.config.BestKey(r.keys(len(counts))); err != nil {
+		return &config.Error{Err: err}
 	}
-	r.network = newNetwork(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
-	r.network.blank = r.o.blank
-	if r.step, err = newStep(r.network, &r.config, &r.resolved, dense, counts, paths); err != nil {
+	r.network = network.New(r.o.Backend, &r.config, &r.resolved, r.o.Decoder)
+	r.network.Blank = r.o.blank
+	if r.step, err = step.New(r.network, &r.config, &r.resolved, dense, counts, paths); err != nil {
 		return err
 	}
 	if err := r.startProcesses(); err != nil {
@@ -211,39 +238,40 @@ func (r *Run) prepare() error {
 	if r.o.Overfit {
 		first = first[:1]
 	}
-	if err := r.step.objective.checkPositives(&r.config, wide, first); err != nil {
-		return &ConfigError{err}
+	if err := r.step.Objective.CheckPairs(&r.config, wide, first); err != nil {
+		return &config.Error{Err: err}
 	}
 	r.loader = &input.Loader{
-		Data: r.data.Train, Labels: wide, Size: r.resolved.sampler.Size(), In: r.config.Input, Filter: r.resolved.filter,
-		Reads: r.config.Run.Reads, Decoder: r.network.decoder, Training: true, Seed: r.config.Seed,
+		Data: r.data.Train, Labels: wide, Size: r.resolved.Sampler.Size(), In: r.config.Input, Filter: r.resolved.Filter,
+		Reads: r.config.Run.Reads, Decoder: r.network.Decoder, Training: true, Seed: r.config.Seed,
 		Workers: cmp.Or(r.config.Run.Workers, runtime.GOMAXPROCS(0)), Prefetch: max(r.config.Run.Prefetch, 1),
-		Width: r.network.width, Packs: r.network.packs(true), Send: r.step.in.Sender(r.network.b),
+		Width: r.network.Width, Packs: r.network.Packs(true), Send: r.step.In.Sender(r.network.Backend),
 	}
 	if bytes := r.loader.PackedBytes(); r.loader.Packs && bytes > input.MostDecoded {
-		return &ConfigError{fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
+		return &config.Error{Err: fmt.Errorf("run.prefetch is %d: the decoded images that the device resamples would take "+
 			"%.0f GiB, want at most %d: lower it, or set run.resample=host", r.loader.Prefetch, bytes/(1<<30),
 			input.MostDecoded>>30)}
 	}
-	lo, hi, err := r.network.ranks.share(r.loader.Size)
+	lo, hi, err := step.Share(r.network.Ranks, r.loader.Size)
 	if err != nil {
 		return err
 	}
 	r.loader.First, r.loader.Part = lo, hi-lo
-	r.state = state{Config: r.config, Data: input.FingerprintOf(r.data.Train, list), Pixels: input.Pixels(r.data.Train),
-		Further: r.data.furtherPrint(), Origin: r.o.Origin, Criterion: r.criterion()}
+	r.state = checkpoint.State{Config: r.config, Data: input.FingerprintOf(r.data.Train, list),
+		Pixels:       input.Pixels(r.data.Train),
+		ExtraParents: evaluation.ExtraParentsPrint(r.data.ExtraParents), Origin: r.o.Origin, Criterion: r.criterion()}
 	if r.o.Dir != "" {
 		if err := r.open(); err != nil || r.resumed != "" {
 			return err
 		}
 	}
-	if !r.network.ranks.leads() {
+	if !r.network.Ranks.Leads() {
 		return nil // rank 0 sends the weights
 	}
-	if r.began, err = r.network.warmStart(&r.config, &r.resolved); err != nil {
+	if r.began, err = warmstart.Load(r.network, &r.config, &r.resolved); err != nil {
 		return err
 	}
-	if ema := r.step.update.ema; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
+	if ema := r.step.Update.EMA; ema != nil && (r.config.Model.Weights != "" || r.config.From != "") {
 		ema.Restart(r.o.Backend)
 	}
 	return nil
@@ -254,15 +282,15 @@ func (r *Run) Loader() *input.Loader { return r.loader }
 
 // Left returns the names of the tensors in the file of model.weights that belong to parts other
 // than the backbone and were not read.
-func (r *Run) Left() []string { return r.began.left }
+func (r *Run) Left() []string { return r.began.Left }
 
 // StartNotes say what was chosen of the file that a new run starts from.
-func (r *Run) StartNotes() []string { return r.began.notes }
+func (r *Run) StartNotes() []string { return r.began.Notes }
 
 // Close ends the goroutine that uses the backend and releases the lock on the run
 // directory.
 func (r *Run) Close() error {
-	err := errors.Join(r.thread.Do(func() error { r.step.close(); return nil }), r.thread.Close())
+	err := errors.Join(r.thread.Do(func() error { r.step.Close(); return nil }), r.thread.Close())
 	if r.lock != nil {
 		err = errors.Join(err, r.lock.Close())
 	}
@@ -270,7 +298,7 @@ func (r *Run) Close() error {
 }
 
 // Config returns the configuration, completed from the tables and the data.
-func (r *Run) Config() Config { return r.config }
+func (r *Run) Config() config.Config { return r.config }
 
 // Resumed returns the checkpoint that the run continues from, or "" if it is new.
 func (r *Run) Resumed() string { return r.resumed }
@@ -279,7 +307,7 @@ func (r *Run) Resumed() string { return r.resumed }
 func (r *Run) Step() int { return r.state.Step }
 
 // Parameters returns the number of trained values.
-func (r *Run) Parameters() int { return r.network.store.Size() }
+func (r *Run) Parameters() int { return r.network.Store.Size() }
 
 // Total returns the number of steps of the whole run, or the limit of a trial.
 func (r *Run) Total() int {
@@ -343,31 +371,19 @@ func (r *Run) event(e Event) Event {
 	return e
 }
 
-// start does what is due before the first step of this process: the fit of the projection, and an
-// evaluation that the previous process did not reach.
-func (r *Run) start(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
-	if proceed, err := r.startProjection(ctx, yield); err != nil || !proceed {
-		return proceed, err
-	}
-	if r.evaluationDue() && r.best.Evaluated < r.state.Step && !r.complete() {
-		return r.watch(ctx, yield)
-	}
-	return true, nil
-}
-
 // steps takes the remaining steps. proceed is false if the caller has stopped iterating.
 func (r *Run) steps(ctx context.Context, yield func(Event, error) bool) (proceed bool, err error) {
 	if r.complete() {
 		return true, nil
 	}
-	plan := input.Epochs(r.resolved.sampler, r.paths, r.config.Seed, r.state.Position)
+	plan := input.Epochs(r.resolved.Sampler, r.paths, r.config.Seed, r.state.Position)
 	if r.o.Overfit {
 		plan = input.RepeatFirst(plan)
 	}
 	ahead := device.OwnMemory(r.o.Backend)
 	var queued *queuedStep
 	clock := newStepClock()
-	for b, err := range r.loader.Batches(r.network.ranks.shielded(ctx), plan) {
+	for b, err := range r.loader.Batches(r.network.Ranks.Shield(ctx), plan) {
 		if err != nil {
 			if queued != nil {
 				if proceed, err := r.report(queued, clock, yield); err != nil || !proceed {
@@ -423,12 +439,13 @@ func newStepClock() *stepClock {
 }
 
 func (c *stepClock) ask() { c.asked = time.Now() }
+
 func (c *stepClock) got() { c.waited += time.Since(c.asked) }
 
 // queuedStep is a step that the device has and whose outcome the host does not know yet. A device with memory of
 // its own works on the next step while the host handles the outcome of the last.
 type queuedStep struct {
-	ticket   *ticket
+	ticket   *step.Ticket
 	work     input.Work
 	compares bool // the loss has something to compare
 }
@@ -445,11 +462,11 @@ func (r *Run) queue(ctx context.Context, b *input.Batch, before *queuedStep) (*q
 	}
 	q := &queuedStep{work: b.Work}
 	err := r.thread.Do(func() (err error) {
-		r.step.notes.told(ctx)
-		if q.compares, err = r.step.hasPositive(b, at); err != nil {
+		r.step.Notes.NoteStop(ctx)
+		if q.compares, err = r.step.HasPositive(b, at); err != nil {
 			return err
 		}
-		q.ticket, err = r.step.queue(b, at)
+		q.ticket, err = r.step.Queue(b, at)
 		return err
 	})
 	if err != nil {
@@ -478,9 +495,9 @@ func (r *Run) pausesAfter(w input.Work) bool {
 
 // report waits for a step, advances the position and yields the step's event.
 func (r *Run) report(q *queuedStep, clock *stepClock, yield func(Event, error) bool) (proceed bool, err error) {
-	var out outcome
+	var out step.Outcome
 	err = r.thread.Do(func() (err error) {
-		out, err = q.ticket.outcome()
+		out, err = q.ticket.Outcome()
 		return err
 	})
 	if err != nil {
@@ -488,10 +505,10 @@ func (r *Run) report(q *queuedStep, clock *stepClock, yield func(Event, error) b
 	}
 	r.advance(q.work)
 	if r.stop == nil {
-		r.stop = out.stop
+		r.stop = out.Stop
 	}
 	e := r.eventOf(q, out)
-	e.RankWaits = out.waited
+	e.RankWaits = out.Waited
 	e.Seconds, e.Waited = time.Since(clock.began).Seconds(), clock.waited.Seconds()
 	if !yield(r.event(e), nil) {
 		return false, nil
@@ -505,18 +522,18 @@ func (r *Run) report(q *queuedStep, clock *stepClock, yield func(Event, error) b
 }
 
 // eventOf describes the outcome of a step.
-func (r *Run) eventOf(q *queuedStep, out outcome) Event {
+func (r *Run) eventOf(q *queuedStep, out step.Outcome) Event {
 	rows := q.work.Rows
-	e := Event{Kind: Stepped, Rate: out.rates.backbone, HeadRate: out.rates.head, ProxyRate: out.rates.proxies,
+	e := Event{Kind: Stepped, Rate: out.Rates.Backbone, HeadRate: out.Rates.Head, ProxyRate: out.Rates.Proxies,
 		Images: len(rows)}
-	if out.finite {
-		if !math.IsInf(out.norm, 0) { // the sum of squares overflows before the gradient does
-			e.Norm = &out.norm
+	if out.Finite {
+		if !math.IsInf(out.Norm, 0) { // the sum of squares overflows before the gradient does
+			e.Norm = &out.Norm
 		}
 		if q.compares {
-			e.Loss, e.Terms = &out.loss, out.terms
+			e.Loss, e.Terms = &out.Loss, out.Terms
 		}
-		e.Region = out.region
+		e.Region = out.Region
 		r.state.Skipped = 0
 		return e
 	}
@@ -559,7 +576,7 @@ func (r *Run) finish(ctx context.Context, yield func(Event, error) bool) error {
 			return err
 		}
 	}
-	if r.data.tested() && r.config.Run.Watch != watchTest {
+	if r.data.tested() && r.config.Run.EvalOn != config.WatchTest {
 		if proceed, err := r.test(ctx, yield); err != nil || !proceed {
 			return err
 		}

@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 	"hgld/train/retrieval"
 	"hgld/train/testing/places"
@@ -18,8 +22,8 @@ import (
 
 // tiny is a configuration that takes a few milliseconds a step: drawings of 16
 // places in four forms, a net of three small convolutions.
-func tiny(steps int) (Config, *places.Set) {
-	c := Default()
+func tiny(steps int) (config.Config, *places.Set) {
+	c := config.Default()
 	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
 	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
 	c.Model.Dim = 16
@@ -32,7 +36,7 @@ func tiny(steps int) (Config, *places.Set) {
 }
 
 // train runs to the end, or to the first error, and returns the events.
-func trainAll(t *testing.T, ctx context.Context, c Config, data Data, o Options) ([]Event, error) {
+func trainAll(t *testing.T, ctx context.Context, c config.Config, data Data, o Options) ([]Event, error) {
 	t.Helper()
 	if o.Backend == nil {
 		o.Backend = cpu.New(2)
@@ -52,28 +56,24 @@ func trainAll(t *testing.T, ctx context.Context, c Config, data Data, o Options)
 	return events, nil
 }
 
-func mustTrain(t *testing.T, c Config, data Data, o Options) []Event {
+func mustTrain(t *testing.T, c config.Config, data Data, o Options) []Event {
 	t.Helper()
 	events, err := trainAll(t, context.Background(), c, data, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return events
 }
 
 // weights returns the bytes of the newest checkpoint's files, but for the state.
 func weights(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
-	list, err := checkpoints(dir)
+	list, err := checkpoint.List(dir)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d checkpoints, %v", len(list), err)
 	}
 	files := map[string][]byte{}
-	for _, name := range []string{modelFile, optimizerFile} {
+	for _, name := range []string{checkpoint.ModelFile, checkpoint.OptimizerFile} {
 		data, err := os.ReadFile(filepath.Join(list[len(list)-1], name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		files[name] = data
 	}
 	return files
@@ -118,15 +118,11 @@ func TestTrainingLowersTheLossAndRetrievesBetter(t *testing.T) {
 			trained = e.Result
 		}
 	}
-	m, err := Open(dir, cpu.New(2), nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, err := evaluation.Open(dir, cpu.New(2), nil, true)
+	must.Do(t, err)
 	defer m.Close()
 	before, err := m.Evaluate(context.Background(), d, nil, retrieval.Evaluation{Metrics: hierarchical(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, key := range []string{"AP_level0", "H-AP"} {
 		if before.Mean(key) >= trained.Mean(key) {
 			t.Errorf("%s was %.3f before and is %.3f after", key, before.Mean(key), trained.Mean(key))
@@ -157,9 +153,7 @@ func TestCancelledRunSavesAndGoesOn(t *testing.T) {
 	for _, at := range []int{1, 7, 15} {
 		ctx, cancel := context.WithCancel(context.Background())
 		r, err := New(c, Data{Train: d}, Options{Dir: stopped, Backend: cpu.New(2)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var last error
 		saved := false
 		for e, err := range r.Events(ctx) {
@@ -173,9 +167,7 @@ func TestCancelledRunSavesAndGoesOn(t *testing.T) {
 		if !errors.Is(last, context.Canceled) || !saved {
 			t.Fatalf("cancelled at step %d: error %v, saved: %v", at, last, saved)
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 	}
 	mustTrain(t, c, Data{Train: d}, Options{Dir: stopped})
 	sameWeights(t, "stopped three times", whole, stopped)
@@ -197,7 +189,7 @@ func TestAnotherSeedGivesOtherWeights(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: one})
 	c.Seed++
 	mustTrain(t, c, Data{Train: d}, Options{Dir: two})
-	if bytes.Equal(weights(t, one)[modelFile], weights(t, two)[modelFile]) {
+	if bytes.Equal(weights(t, one)[checkpoint.ModelFile], weights(t, two)[checkpoint.ModelFile]) {
 		t.Error("two seeds, the same weights")
 	}
 }
@@ -224,7 +216,7 @@ func TestRunRefusesOtherSettingsAndOtherData(t *testing.T) {
 	other.Optim.Rate, other.Sampler.M = 0.5, 2
 	_, err := trainAll(t, context.Background(), other, Data{Train: &places.Set{Forms: 4, PerForm: 4, Views: 7, Size: 20}},
 		Options{Dir: dir})
-	var refused *ResumeError
+	var refused *checkpoint.ResumeError
 	if !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
@@ -246,11 +238,9 @@ func TestFreezeRestsTheBackbone(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: before, Limit: 4})
 	mustTrain(t, c, Data{Train: d}, Options{Dir: after})
 	for dir, want := range map[string]int{before: 0, after: 2} {
-		list, _ := checkpoints(dir)
-		s, err := readState(list[len(list)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		list, _ := checkpoint.List(dir)
+		s, err := checkpoint.ReadState(list[len(list)-1])
+		must.Do(t, err)
 		if s.Steps["backbone"] != want || s.Steps["head"] != s.Step {
 			t.Errorf("after %d steps the backbone has taken %d and the head %d", s.Step, s.Steps["backbone"], s.Steps["head"])
 		}
@@ -258,7 +248,7 @@ func TestFreezeRestsTheBackbone(t *testing.T) {
 }
 
 func TestReplayedStepAllocatesNothing(t *testing.T) {
-	for _, where := range []string{resampleHost, resampleDevice} {
+	for _, where := range []string{config.ResampleHost, config.ResampleDevice} {
 		t.Run(where, func(t *testing.T) { replayAllocatesNothing(t, where) })
 	}
 }
@@ -267,16 +257,14 @@ func replayAllocatesNothing(t *testing.T, where string) {
 	c, d := tiny(50)
 	c.Run.Resample = where
 	r, err := New(c, Data{Train: d}, Options{Dir: t.TempDir(), Backend: cpu.New(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
 	var b *input.Batch
-	for b = range r.loader.Batches(context.Background(), input.Epochs(r.resolved.sampler, r.paths, 1, input.Position{})) {
+	for b = range r.loader.Batches(context.Background(), input.Epochs(r.resolved.Sampler, r.paths, 1, input.Position{})) {
 		break // and so end the workers, whose allocations would count
 	}
 	take := func() {
-		if _, err := wait(r.step.queue(b, 0)); err != nil {
+		if _, err := awaited(r.step.Queue(b, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -292,17 +280,13 @@ func TestTwoProcessesDoNotShareARunDirectory(t *testing.T) {
 	c, d := tiny(2)
 	dir := t.TempDir()
 	first, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1)})
 	var locked *filelock.LockedError
 	if !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("error %v", err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 }
 
@@ -313,13 +297,9 @@ func TestResumedRunDoesNotReadTheWeightsItBeganWith(t *testing.T) {
 	mustTrain(t, c, Data{Train: d}, Options{Dir: start, Limit: 1})
 	file := filepath.Join(dir, "start.safetensors")
 	c.Model.Weights, c.EMA.Decay = file, 0.5
-	if err := os.WriteFile(file, weights(t, start)[modelFile], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, weights(t, start)[checkpoint.ModelFile], 0o644))
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir, Limit: 2})
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	mustTrain(t, c, Data{Train: d}, Options{Dir: dir})
 }
 
@@ -329,10 +309,8 @@ func TestARunThatLostItsLockReplacesNothing(t *testing.T) {
 	for name, meanwhile := range map[string]func(t *testing.T, dir string){
 		"nobody": func(*testing.T, string) {},
 		"taken": func(t *testing.T, dir string) {
-			l, err := filelock.Acquire(filepath.Join(dir, lockFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			l, err := filelock.Acquire(filepath.Join(dir, checkpoint.LockFile))
+			must.Do(t, err)
 			t.Cleanup(func() { l.Close() })
 		},
 		"trained": func(t *testing.T, dir string) { mustTrain(t, c, Data{Train: d}, Options{Dir: dir}) },
@@ -340,18 +318,12 @@ func TestARunThatLostItsLockReplacesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			r, err := New(c, Data{Train: d}, Options{Dir: dir, Backend: cpu.New(1), Limit: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(dir, lockFile)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			must.Do(t, os.Remove(filepath.Join(dir, checkpoint.LockFile)))
 			meanwhile(t, dir)
-			before, err := checkpoints(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var lost *TakenOverError
+			before, err := checkpoint.List(dir)
+			must.Do(t, err)
+			var lost *checkpoint.TakenOverError
 			for _, err = range r.Events(t.Context()) {
 				if err != nil {
 					break
@@ -360,7 +332,7 @@ func TestARunThatLostItsLockReplacesNothing(t *testing.T) {
 			if errors.As(err, &lost) != (name != "nobody") {
 				t.Errorf("error %v", err)
 			}
-			after, listErr := checkpoints(dir)
+			after, listErr := checkpoint.List(dir)
 			if listErr != nil || name != "nobody" && !slices.Equal(before, after) {
 				t.Errorf("checkpoints %q became %q, %v", before, after, listErr)
 			}

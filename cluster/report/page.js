@@ -331,7 +331,7 @@ function list() {
     return (down ? -d : d) || a - b;
   });
   table.tHead.rows[0].replaceChildren(...columns.map(([name, , text], i) => {
-    const b = el("button", { type: "button" }, name, i === sorted ? (down ? " ↓" : " ↑") : "");
+    const b = el("button", { type: "button" }, name);
     b.addEventListener("click", () => { down = i === sorted ? !down : !text; sorted = i; list(); table.tHead.rows[0].cells[i].firstChild.focus(); });
     const th = el("th", { scope: "col", className: text ? "text" : "" }, b);
     if (i === sorted) th.setAttribute("aria-sort", down ? "descending" : "ascending");

@@ -3,14 +3,11 @@
 // from the network. The same draft gives the same bytes.
 //
 // Tags are scraped text. The page holds them as JSON in a data block that html/template
-// escapes, and its script shows them as text only. A content security policy forbids any
-// other script.
+// escapes, and its script shows them as text only.
 package report
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -19,59 +16,33 @@ import (
 	"strings"
 
 	"hgld/cluster"
+	"hgld/internal/report"
 	"hgld/labels"
 )
 
 var (
-	//go:embed page.html
-	pageText string
+	//go:embed map.html
+	mapText string
 	//go:embed page.css
 	styleText string
 	//go:embed page.js
 	scriptText string
 )
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var mapTemplate = template.Must(template.New("map").Parse(mapText))
 
 // Page is the content of a page.
 type Page struct {
-	// Draft is the draft to draw.
-	Draft *labels.Draft
-	// Positions are those of the tags on the map, [tags,2].
-	Positions cluster.Matrix
-	// Method is the name in Methods of how they were found.
-	Method string
-	// Seed is that of the map.
-	Seed uint64
-	// Trust is the trustworthiness of the map; nil if it is undefined.
-	Trust *float64
-	// Sweep has measures by number of clusters; it may be empty.
-	Sweep []Plot
+	Draft     *labels.Draft  // the draft to draw
+	Positions cluster.Matrix // those of the tags on the map, [tags,2]
+	Method    string         // the name in Methods of how they were found
+	Seed      uint64         // that of the map
+	Trust     *float64       // the trustworthiness of the map; nil if it is undefined
+	Sweep     []Plot         // has measures by number of clusters; it may be empty
 }
 
 // TrustNeighbours is the number of neighbours for Page.Trust.
 const TrustNeighbours = 12
-
-// view is what the template sees.
-type view struct {
-	Title, Summary, MapNote string
-	Policy                  string
-	Style                   template.CSS
-	Script                  template.JS
-	Data                    data
-	Sizes                   template.HTML
-	SizesNote               string
-	Plots                   []drawnPlot
-	Lines                   []string // names of the plots' lines, where there are several
-	Origin                  []fact
-}
-
-type drawnPlot struct {
-	Title, Note string
-	SVG         template.HTML
-}
-
-type fact struct{ Name, Value string }
 
 // data is the block that the page's script reads. Lists of tags are columns, which take
 // half the space of a list of objects.
@@ -120,33 +91,31 @@ func (p *Page) Write(w io.Writer) error {
 	for i, c := range d.Clusters {
 		sizes[i] = len(c.Members)
 	}
-	v := view{
-		Title:   "Clusters of tags",
-		Summary: p.summary(d),
-		MapNote: p.mapNote(),
-		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src '" + hash(scriptText) +
-			"'; base-uri 'none'; form-action 'none'",
-		Style:  template.CSS(styleText),
-		Script: template.JS(scriptText),
-		Data:   d,
-		Sizes:  histogram(sizes), SizesNote: sizesNote(sizes),
-		Origin: p.origin(),
+	var markup strings.Builder
+	if err := mapTemplate.Execute(&markup, p.mapNote()); err != nil {
+		return err
+	}
+	page := report.Page{
+		Title: "Clusters of tags", Subtitle: p.summary(d),
+		App: &report.App{Markup: template.HTML(markup.String()), Style: template.CSS(styleText),
+			Script: template.JS(scriptText), Data: d},
+		Tables: []*report.Table{{Title: "How it was made", Head: []string{"setting", "value"}, Text: 1, Rows: p.origin()}},
+	}
+	if len(sizes) > 0 {
+		picture, err := inline(histogram(sizes), "number of clusters by their number of tags")
+		if err != nil {
+			return fmt.Errorf("report: sizes: %w", err)
+		}
+		page.Figures = []report.Figure{{Title: "Sizes", Note: sizesNote(sizes), Picture: picture}}
 	}
 	for _, plot := range p.Sweep {
-		v.Plots = append(v.Plots, drawnPlot{plot.Title, plot.Note, plot.svg(len(p.Draft.Clusters))})
-	}
-	if len(p.Sweep) > 0 && len(p.Sweep[0].Lines) > 1 {
-		for _, l := range p.Sweep[0].Lines[:min(len(p.Sweep[0].Lines), len(Light))] {
-			v.Lines = append(v.Lines, l.Name)
+		picture, err := plot.svg(len(p.Draft.Clusters))
+		if err != nil {
+			return fmt.Errorf("report: %s: %w", plot.Title, err)
 		}
+		page.Figures = append(page.Figures, report.Figure{Title: plot.Title, Note: plot.note(), Picture: picture})
 	}
-	return pageTemplate.Execute(w, v)
-}
-
-// hash is a script as a content security policy names it.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+	return page.Write(w)
 }
 
 func (p *Page) data() data {
@@ -254,14 +223,25 @@ func (p *Page) mapNote() string {
 	return note
 }
 
-func (p *Page) origin() []fact {
-	o := p.Draft.Origin
-	list := []fact{{"tags", o.Input}, {"encoder", o.Encoder}, {"prompt", o.Prompt}, {"algorithm", o.Algorithm},
-		{"start", o.Init},
-		{"weighted by", o.WeightedBy}, {"groups kept from", o.Given}, {"made with", o.Tool}}
-	list = slices.DeleteFunc(list, func(f fact) bool { return strings.TrimSpace(f.Value) == "" })
-	if o.Algorithm != "" {
-		list = append(list, fact{"seed", fmt.Sprint(o.Seed)}, fact{"inertia", fmt.Sprintf("%.6g", o.Inertia)})
+func (p *Page) origin() (rows [][]report.Cell) {
+	add := func(name, value string) {
+		if strings.TrimSpace(value) != "" {
+			rows = append(rows, []report.Cell{{Text: name}, {Text: value}})
+		}
 	}
-	return append(list, fact{"map", fmt.Sprintf("%s, seed %d", p.Method, p.Seed)})
+	o := p.Draft.Origin
+	add("tags", o.Input)
+	add("encoder", o.Encoder)
+	add("prompt", o.Prompt)
+	add("algorithm", o.Algorithm)
+	add("start", o.Init)
+	add("weighted by", o.WeightedBy)
+	add("groups kept from", o.Given)
+	add("made with", o.Tool)
+	if o.Algorithm != "" {
+		add("seed", fmt.Sprint(o.Seed))
+		add("inertia", fmt.Sprintf("%.6g", o.Inertia))
+	}
+	add("map", fmt.Sprintf("%s, seed %d", p.Method, p.Seed))
+	return rows
 }

@@ -17,6 +17,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -44,9 +45,7 @@ func newPage(names []string) *Page {
 func render(t testing.TB, p *Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Write(&b))
 	return b.String()
 }
 
@@ -64,9 +63,7 @@ func block(t *testing.T, text string) data {
 	_, rest, _ := strings.Cut(text, `<script id="data" type="application/json">`)
 	inner, _, _ := strings.Cut(rest, "</script>")
 	var d data
-	if err := json.Unmarshal([]byte(inner), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(inner), &d))
 	return d
 }
 
@@ -127,10 +124,7 @@ func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 // census counts the elements and attributes of a page.
 func census(t *testing.T, text string) map[string]int {
 	t.Helper()
-	root, err := html.Parse(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(html.Parse(strings.NewReader(text)))(t)
 	counts := map[string]int{}
 	for n := range root.Descendants() {
 		if n.Type == html.ElementNode {
@@ -187,7 +181,7 @@ var rootColor = regexp.MustCompile(`--([a-z]+): (#[0-9a-f]{6})`)
 // Contrast by WCAG: 4.5 to 1 for text, 3 to 1 for marks and edges, in both colour schemes and on
 // both backgrounds.
 func TestColoursHaveContrast(t *testing.T) {
-	blocks := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(styleText, -1)
+	blocks := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(render(t, newPage(plain(10))), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("%d colour schemes, want two", len(blocks))
 	}
@@ -265,7 +259,7 @@ func TestMapsArePlacedAndRepeat(t *testing.T) {
 		var maps [2]cluster.Matrix
 		for k := range maps {
 			var err error
-			if maps[k], err = m.Value(context.Background(), x, PlaceOptions{Seed: 5, Iterations: 60}); err != nil {
+			if maps[k], err = m.Value(context.Background(), x, cluster.TSNE{Seed: 5, MaxIter: 60}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -290,9 +284,7 @@ func lines(names ...string) (list []Line) {
 func TestSweepIsDrawnByMeasure(t *testing.T) {
 	plots, err := ReadSweep([]byte(`[{"k":50,"seeds":2,"inertia":{"mean":9,"deviation":0.5},"silhouette":0.1,"judged":{"purity":3},"settings":{"center":"true"}},
 		{"k":25,"inertia":{"mean":12,"deviation":0},"silhouette":0.2,"settings":{"center":"true"}},{"k":25,"inertia":11,"settings":{"center":"false"}}]`), "sweep.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var titles []string
 	for _, p := range plots {
 		titles = append(titles, p.Title)
@@ -306,8 +298,13 @@ func TestSweepIsDrawnByMeasure(t *testing.T) {
 	}
 	p := newPage(plain(10))
 	p.Sweep = plots
-	if n := strings.Count(render(t, p), `<path class="line c`); n != 4 {
-		t.Errorf("%d lines are drawn, want 4", n)
+	text := render(t, p)
+	for what, want := range map[string]int{`<svg class="plot"`: 4, // the sizes and three measures
+		`>center true</text>`:  3,
+		`>center false</text>`: 1} {
+		if n := strings.Count(text, what); n != want {
+			t.Errorf("%d of %s, want %d", n, what, want)
+		}
 	}
 	for _, text := range []string{"", "{}", "[]", `[{"inertia":1}]`, `[{"k":"x"}]`} {
 		if _, err := ReadSweep([]byte(text), "sweep.json"); !errors.As(err, new(*SweepError)) ||
@@ -318,17 +315,12 @@ func TestSweepIsDrawnByMeasure(t *testing.T) {
 }
 
 func TestHistogramCountsEveryCluster(t *testing.T) {
-	svg := string(histogram([]int{1, 1, 2, 120, 7, 8}))
-	total := 0
-	for _, m := range regexp.MustCompile(`<title>(\d+) clusters? of`).FindAllStringSubmatch(svg, -1) {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += n
+	total := 0.0
+	for _, at := range histogram([]int{1, 1, 2, 120, 7, 8}).Curves[0].Points {
+		total += at.Y
 	}
 	if total != 6 {
-		t.Errorf("the bars hold %d clusters, want 6:\n%s", total, svg)
+		t.Errorf("the lines hold %v clusters, want 6", total)
 	}
 	if got := sizesNote([]int{1, 1, 2, 120, 7}); got != "The smallest cluster has 1, the median one 2 and the largest "+
 		"120 tags; 2 clusters have a single tag." {

@@ -13,12 +13,12 @@ import (
 // measures are the fields of a sweep in the order of the page, with what is better.
 // Other fields are drawn after these.
 var measures = []struct{ field, title, note string }{
-	{"inertia", "Inertia", "falls with every cluster; look for the bend"},
-	{"silhouette", "Silhouette", "higher is better"},
-	{"silhouette_cosine", "Silhouette by cosine", "higher is better"},
-	{"calinski_harabasz", "Calinski–Harabasz", "higher is better"},
-	{"davies_bouldin", "Davies–Bouldin", "lower is better"},
-	{"stability", "Stability: mean ARI of two seeds", "higher is better"},
+	{"inertia", "Inertia", "Falls with every cluster; look for the bend"},
+	{"silhouette", "Silhouette", "Higher is better"},
+	{"silhouette_cosine", "Silhouette by cosine", "Higher is better"},
+	{"calinski_harabasz", "Calinski–Harabasz", "Higher is better"},
+	{"davies_bouldin", "Davies–Bouldin", "Lower is better"},
+	{"stability", "Stability: mean ARI of two seeds", "Higher is better"},
 	{"largest", "Tags of the largest cluster", ""},
 	{"alone", "Clusters of one tag", ""},
 }

@@ -168,7 +168,7 @@ func placeClusters(ctx context.Context, x cluster.Matrix) ([][2]float64, error) 
 		return nil, err
 	}
 	for k := range places {
-		places[k] = [2]float64{float64(picture.Y.Row(k)[0]), float64(picture.Y.Row(k)[1])}
+		places[k] = [2]float64{float64(picture.Row(k)[0]), float64(picture.Row(k)[1])}
 	}
 	return places, nil
 }

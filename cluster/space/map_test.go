@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/cluster"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -23,10 +24,7 @@ func TestOtherClustersStandAmongTheirAnchors(t *testing.T) {
 		}
 		clusters[k].Members = make([]labels.Member, 1+(n-k)/2) // the first are the largest
 	}
-	places, err := placeByAnchors(context.Background(), x, clusters, most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	places := must.Get(placeByAnchors(context.Background(), x, clusters, most))(t)
 	for k := most; k < n; k++ {
 		nearest, least := -1, math.Inf(1)
 		for a := range most {

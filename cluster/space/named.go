@@ -1,12 +1,9 @@
 package space
 
 import (
-	"context"
 	"math"
-	"slices"
 
 	"hgld/cluster"
-	"hgld/internal/blas"
 )
 
 // nameWeight is the number of decided tags that the name of a group counts as. On 753
@@ -31,6 +28,9 @@ type prototype struct {
 // Name gives a group the vector of its name, or with nil takes it away.
 func (s *Space) Name(group int, v []float32) {
 	c := &s.groups[group]
+	if c.prototype != nil || v != nil {
+		s.learner = nil
+	}
 	if c.prototype != nil {
 		s.named--
 		c.prototype = nil
@@ -128,56 +128,4 @@ func (s *Space) directionDistance(c *centroid, x []float64) (float64, bool) {
 		return math.Sqrt2, true
 	}
 	return math.Sqrt(max(0, 2-2*along/norm)), true
-}
-
-// Proposals prepares to propose groups: it copies the prototypes, and the returned function
-// may run beside other calls. For each tag that function returns the group with the nearest
-// prototype among groups with a name, and by how much its cosine exceeds that of the second
-// nearest. Without two such groups it returns nil.
-func (s *Space) Proposals(tags []int) func(ctx context.Context) (groups []int, leads []float64, err error) {
-	var of []int
-	var data []float32
-	for g := range s.groups {
-		if c := &s.groups[g]; c.prototype != nil && c.name != "" {
-			of, data = append(of, g), append(data, c.prototype.unit...)
-		}
-	}
-	names := cluster.Matrix{Rows: len(of), Cols: s.cols, Data: data}
-	tags = slices.Clone(tags)
-	return func(ctx context.Context) ([]int, []float64, error) {
-		if names.Rows < 2 {
-			return nil, nil, nil
-		}
-		nearest, leads, err := s.lead(ctx, tags, names)
-		for i, at := range nearest {
-			nearest[i] = of[at]
-		}
-		return nearest, leads, err
-	}
-}
-
-// leadTags is the number of tags whose vectors are widened at once.
-const leadTags = 2048
-
-// lead compares the directions of tags with those of names.
-func (s *Space) lead(ctx context.Context, tags []int, names cluster.Matrix) (nearest []int, leads []float64,
-	err error) {
-	lib, err := blas.Default()
-	if err != nil {
-		return nil, nil, err
-	}
-	for part := range slices.Chunk(tags, leadTags) {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		x := cluster.NewMatrix(len(part), s.cols)
-		for i, tag := range part {
-			for k, v := range s.unitRow(tag) {
-				x.Row(i)[k] = float32(v)
-			}
-		}
-		at, by := cluster.Leads(lib, x, names)
-		nearest, leads = append(nearest, at...), append(leads, by...)
-	}
-	return nearest, leads, nil
 }

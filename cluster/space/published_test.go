@@ -11,6 +11,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -53,7 +54,7 @@ func readPublished(t *testing.T) *published {
 	}
 	x.Rows, x.Cols = len(d.Tags), all.Cols
 	var err error
-	if p.Space, err = New(d, x); err != nil {
+	if p.Space, err = inMemory(d, x); err != nil {
 		t.Fatal(err)
 	}
 	p.begin()
@@ -98,28 +99,19 @@ func (p *published) right(tags []int, n int) float64 {
 
 func lines(t *testing.T, path string) []string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
 func matrixOf(t *testing.T, path, tensor string, rows int) cluster.Matrix {
 	t.Helper()
-	f, err := tensorfile.OpenSafetensors(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(tensorfile.OpenSafetensors(path))(t)
 	defer f.Close()
-	data, err := f.Float32(tensor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(f.Float32(tensor))(t)
 	return cluster.Matrix{Rows: rows, Cols: len(data) / rows, Data: data}
 }
 
-// The values of docs/clustering.md, which NumPy computes from the same vectors. binary16 may change
+// The values of docs/benchmarks.md, which NumPy computes from the same vectors. binary16 may change
 // one label of 753.
 func TestTheNearestNameIsRightForMostLabels(t *testing.T) {
 	p := readPublished(t)
@@ -139,17 +131,15 @@ func TestTheNearestNameIsRightForMostLabels(t *testing.T) {
 			t.Errorf("%s (%d labels): among %d nearest %.3f, want %.3f", c.what, len(c.tags), c.n, got, c.want)
 		}
 	}
-	groups, leads, err := p.Proposals(all)(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups, leads, err := p.Proposals(all, 1)(t.Context())
+	must.Do(t, err)
 	order := slices.Clone(all)
 	slices.SortFunc(order, func(a, b int) int { return int((leads[b] - leads[a]) * 1e9) })
 	for share, want := range map[float64]float64{0.5: 0.979, 0.6: 0.956, 0.7: 0.909} {
 		right := 0
 		first := order[:int(share*float64(len(order)))]
 		for _, i := range first {
-			if groups[i] == p.truth[i] {
+			if groups[i][0] == p.truth[i] {
 				right++
 			}
 		}
@@ -159,7 +149,7 @@ func TestTheNearestNameIsRightForMostLabels(t *testing.T) {
 	}
 }
 
-// The values of docs/clustering.md are means of five random orders. NumPy drew other orders, so the
+// The values of docs/benchmarks.md are means of five random orders. NumPy drew other orders, so the
 // values may differ by the deviation of such means.
 func TestDecisionsMakeSuggestionsBetterThanNamesAlone(t *testing.T) {
 	p := readPublished(t)

@@ -40,6 +40,7 @@ type Space struct {
 	named   int     // groups with the vector of a name
 	groups  []centroid
 	byName  map[string]int // tags by their text
+	learner *learner       // of the present state; nil before a proposal is asked for
 }
 
 // near is a group or a tag and its distance from what was asked about.
@@ -80,20 +81,6 @@ func Open(path, draft string, d *labels.Draft) (*Space, error) {
 	s := empty(d, t.Shape[1])
 	if err := s.fill(t); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
-// New makes a Space from vectors in memory: x has one row for each tag of d.
-func New(d *labels.Draft, x cluster.Matrix) (*Space, error) {
-	if x.Rows != len(d.Tags) {
-		return nil, fmt.Errorf("space: %d vectors for %d tags", x.Rows, len(d.Tags))
-	}
-	s := empty(d, x.Cols)
-	for i := range d.Tags {
-		if err := s.setRow(i, x.Row(i)); err != nil {
-			return nil, fmt.Errorf("space: %w", err)
-		}
 	}
 	return s, nil
 }
@@ -178,6 +165,7 @@ func (s *Space) Place(groups int, names map[int]string, tags, in []int, decided 
 	for g := len(s.groups); g < groups; g++ {
 		s.groups = append(s.groups, centroid{sum: make([]float64, s.cols)})
 	}
+	s.learner = nil
 	changed := map[int32]bool{}
 	for i, tag := range tags {
 		from, to := s.of[tag], int32(in[i])

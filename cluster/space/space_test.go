@@ -11,8 +11,20 @@ import (
 	"hgld/curate"
 	"hgld/curate/serve"
 	"hgld/internal/half"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
+
+// inMemory makes a Space from vectors: x has one row for each tag of d.
+func inMemory(d *labels.Draft, x cluster.Matrix) (*Space, error) {
+	s := empty(d, x.Cols)
+	for i := range d.Tags {
+		if err := s.setRow(i, x.Row(i)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
 
 // randomSpace returns a space of n labels with 384 random values each, in clusters of 38, and its
 // session.
@@ -37,14 +49,8 @@ func randomSpace(t testing.TB, n int) (*Space, *curate.Session) {
 			x.Row(i)[k] = float32(0.03 * (v + r.NormFloat64()))
 		}
 	}
-	s, err := New(d, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := curate.NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(inMemory(d, x))(t)
+	session := must.Get(curate.NewSession(d, nil))(t)
 	s.Place(serve.Where(session, session.Places()))
 	return s, session
 }

@@ -5,67 +5,51 @@ package sweep
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 
 	"hgld/cluster"
+	"hgld/internal/usage"
 )
 
 // Estimate is a measure over the seeds.
 type Estimate struct {
-	// Mean is the arithmetic mean.
-	Mean float64 `json:"mean"`
-	// Deviation is the standard deviation of one seed, over n−1; 0 for one seed.
-	Deviation float64 `json:"deviation"`
+	Mean      float64 `json:"mean"`      // the arithmetic mean
+	Deviation float64 `json:"deviation"` // the standard deviation of one seed, over n−1; 0 for one seed
 }
 
 // Point is what one combination of settings gives.
 type Point struct {
-	// Settings are those that vary between points, by key.
-	Settings map[string]string `json:"settings,omitempty"`
-	// K is the number of clusters.
-	K int `json:"k"`
-	// Seeds is the number of partitions: 1 where the result does not depend on the seed.
-	Seeds int `json:"seeds"`
-	// Inertia is that of the clustering.
-	Inertia Estimate `json:"inertia"`
+	Settings map[string]string `json:"settings,omitempty"` // those that vary between points, by key
+	K        int               `json:"k"`                  // the number of clusters
+	Seeds    int               `json:"seeds"`              // the number of partitions: 1 where the result does not depend on the seed
+	Inertia  Estimate          `json:"inertia"`            // that of the clustering
 
-	// Shape judges by the vectors alone; nil where known groups judge.
-	*Shape
-	// Judged judges by known groups; nil where there are none.
-	Judged *Judgement `json:"judged,omitempty"`
+	*Shape            // judges by the vectors alone; nil where known groups judge
+	Judged *Judgement `json:"judged,omitempty"` // judges by known groups; nil where there are none
 	// Stability is the mean adjusted Rand index of two seeds; nil for one partition.
 	Stability *float64 `json:"stability,omitempty"`
-	// Largest is the number of rows of the largest cluster, for the first seed.
-	Largest int `json:"largest"`
-	// Alone is the number of clusters of one row, for the first seed.
-	Alone int `json:"alone"`
+	Largest   int      `json:"largest"` // the number of rows of the largest cluster, for the first seed
+	Alone     int      `json:"alone"`   // the number of clusters of one row, for the first seed
 }
 
 // Shape judges a partition by the vectors alone.
 type Shape struct {
-	// Silhouette is the mean silhouette by Euclidean distance.
-	Silhouette Estimate `json:"silhouette"`
-	// SilhouetteCosine is the mean silhouette by cosine distance.
-	SilhouetteCosine Estimate `json:"silhouette_cosine"`
-	// CalinskiHarabasz is the variance ratio; higher is better.
-	CalinskiHarabasz Estimate `json:"calinski_harabasz"`
-	// DaviesBouldin is the Davies–Bouldin index; lower is better.
-	DaviesBouldin Estimate `json:"davies_bouldin"`
+	Silhouette       Estimate `json:"silhouette"`        // the mean silhouette by Euclidean distance
+	SilhouetteCosine Estimate `json:"silhouette_cosine"` // the mean silhouette by cosine distance
+	CalinskiHarabasz Estimate `json:"calinski_harabasz"` // the variance ratio; higher is better
+	DaviesBouldin    Estimate `json:"davies_bouldin"`    // the Davies–Bouldin index; lower is better
 }
 
 // Sweep says how points are measured.
 type Sweep struct {
-	// Seeds is the number of seeds; at least 1.
-	Seeds int
+	Seeds int // the number of seeds; at least 1
 	// Drop is the share of the tags that each seed leaves out, in [0, 1). Judged tags and
 	// those of known groups stay.
-	Drop float64
-	// Truth has the known groups; nil to judge by the vectors.
-	Truth *Truth
+	Drop  float64
+	Truth *Truth // has the known groups; nil to judge by the vectors
 	// Begin is called before each clustering and returns what is called after each
 	// iteration and at the end. It may be nil.
 	Begin func(k int) (watch func(cluster.Iteration), end func())
@@ -186,37 +170,32 @@ func estimateOf(values []float64) Estimate {
 
 // Sizes reads a list of numbers of clusters, separated by commas. Every number must suit
 // the plan: at least 2 and at least Plan.Least, and fewer than its tags. With fit,
-// numbers that do not suit are left out instead. The error is a *cluster.OptionError.
+// numbers that do not suit are left out instead. The error is a usage error.
 func Sizes(list string, fit bool, p *cluster.Plan) ([]int, error) {
 	least, most := max(2, p.Least()), len(p.Tags)-1
 	var ks []int
 	for text := range strings.SplitSeq(list, ",") {
 		k, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
-			return nil, optionf("%.80q is not a whole number", text)
+			return nil, usage.Errorf("%.80q is not a whole number", text)
 		}
 		if k >= least && k <= most {
 			ks = append(ks, k)
 		} else if !fit {
-			return nil, optionf("%d clusters of %d tags cannot be measured; want %d to %d", k, len(p.Tags), least, most)
+			return nil, usage.Errorf("%d clusters of %d tags cannot be measured; want %d to %d", k, len(p.Tags), least, most)
 		}
 	}
 	if len(ks) == 0 {
-		return nil, optionf("none of the numbers of clusters %s is possible with %d tags; choose others", list, len(p.Tags))
+		return nil, usage.Errorf("none of the numbers of clusters %s is possible with %d tags; choose others", list,
+			len(p.Tags))
 	}
 	return ks, nil
 }
 
-func optionf(format string, args ...any) error {
-	return &cluster.OptionError{Err: fmt.Errorf(format, args...)}
-}
-
 // Variation is a setting and the values it takes.
 type Variation struct {
-	// Key is the setting's name.
-	Key string
-	// Values are its values as text.
-	Values []string
+	Key    string   // the setting's name
+	Values []string // its values as text
 }
 
 // Combinations lists every choice of one value for each variation, the last varying

@@ -47,11 +47,8 @@ func Table(points []Point, varied []Variation) string {
 		}
 		rows = append(rows, append(row, stability, strconv.Itoa(p.Largest), strconv.Itoa(p.Alone)))
 	}
-	columns := make([]texttable.Column, len(rows[0]))
-	for i := range columns {
-		columns[i] = texttable.Column{Left: i < len(varied), Gap: 2}
-	}
-	return texttable.Lines(rows, columns...)
+	numbers := len(rows[0]) - len(varied)
+	return texttable.Format(strings.Repeat("  %s", len(varied))+strings.Repeat("  %1s", numbers), rows...)
 }
 
 func digits(v float64, format byte, n int) string { return strconv.FormatFloat(v, format, n, 64) }

@@ -9,6 +9,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/regular"
+	"hgld/internal/usage"
 	"hgld/labels"
 )
 
@@ -23,27 +24,20 @@ type Truth struct {
 // Judgement measures the clusters of the judged tags against their groups, over the
 // seeds. All tags are clustered together; only the judged ones count.
 type Judgement struct {
-	// Tags is the number of judged tags.
-	Tags int `json:"tags"`
-	// Purity is the share of tags that are in the majority group of their cluster.
-	Purity Estimate `json:"purity"`
-	// ARI is the adjusted Rand index.
-	ARI Estimate `json:"ari"`
-	// NMI is the normalised mutual information, by the arithmetic mean.
-	NMI Estimate `json:"nmi"`
-	// AMI is the adjusted mutual information.
-	AMI Estimate `json:"ami"`
-	// Moves is the number of tags that are not in the majority group of their cluster.
-	Moves Estimate `json:"moves"`
-	// Clusters is the number of clusters that hold a judged tag.
-	Clusters Estimate `json:"clusters"`
+	Tags     int      `json:"tags"`     // the number of judged tags
+	Purity   Estimate `json:"purity"`   // the share of tags that are in the majority group of their cluster
+	ARI      Estimate `json:"ari"`      // the adjusted Rand index
+	NMI      Estimate `json:"nmi"`      // the normalised mutual information, by the arithmetic mean
+	AMI      Estimate `json:"ami"`      // the adjusted mutual information
+	Moves    Estimate `json:"moves"`    // the number of tags that are not in the majority group of their cluster
+	Clusters Estimate `json:"clusters"` // the number of clusters that hold a judged tag
 	// Actions is the work of a curator for each tag: the moves, and a decision for each
 	// cluster.
 	Actions Estimate `json:"actions"`
 }
 
 // ReadTruth reads the file at path. judge is COLUMN=VALUE to take only the rows with that
-// value, or "". A column that is not there is a *cluster.OptionError.
+// value, or "". A column that is not there is a usage error.
 func ReadTruth(path, judge string) (*Truth, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -61,7 +55,7 @@ func ReadTruth(path, judge string) (*Truth, error) {
 	by, value, only := strings.Cut(judge, "=")
 	at := slices.Index(columns, by)
 	if judge != "" && (!only || at < 0) {
-		return nil, optionf("judge %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
+		return nil, usage.Errorf("judge %.80q: want COLUMN=VALUE with a column of %s: %s", judge, path,
 			strings.Join(columns, ", "))
 	}
 	for row := 2; lines.Scan(); row++ {

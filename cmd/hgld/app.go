@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,7 +46,7 @@ func newApp(e environment, args []string) *cli.App {
 		Writer: e.stdout, ErrWriter: e.stderr, Metadata: map[string]any{environmentKey: e},
 		Commands: commands(), HideHelpCommand: true, Version: version, EnableBashCompletion: true,
 		Suggest: false, DisableSliceFlagSeparator: true, ExitErrHandler: func(*cli.Context, error) {},
-		CustomAppHelpTemplate: appHelp,
+		CustomAppHelpTemplate: appHelp + flagLines(sharedFlags(), func(cli.Flag) bool { return true }),
 		Action:                func(c *cli.Context) error { return needsSubcommand(c) },
 	}
 	completeCommands(app.Commands, args)
@@ -61,7 +62,7 @@ func completeCommands(list []*cli.Command, args []string) {
 		case len(cmd.Subcommands) > 0:
 			cmd.CustomHelpTemplate = groupHelp
 		case slices.ContainsFunc(args, cmd.HasName): // the flags of all commands take longer than most commands
-			cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags)
+			cmd.CustomHelpTemplate = commandHelp + flagHelp(cmd.Flags, cmd.UsageText)
 		}
 		cmd.HideHelpCommand = true
 		cmd.OnUsageError = wrongFlag
@@ -69,7 +70,8 @@ func completeCommands(list []*cli.Command, args []string) {
 		if run := cmd.Action; len(cmd.Subcommands) == 0 && run != nil {
 			cmd.Action = func(c *cli.Context) error {
 				if asksForHelp(c, args) {
-					cli.HelpPrinter(c.App.Writer, c.Command.CustomHelpTemplate, c.Command)
+					about := helpOf(c.Command, args)
+					cli.HelpPrinter(c.App.Writer, about.CustomHelpTemplate, about)
 					return nil
 				}
 				if err := surplusArgument(c); err != nil {
@@ -78,7 +80,11 @@ func completeCommands(list []*cli.Command, args []string) {
 				if err := checkFlagBounds(c); err != nil {
 					return err
 				}
-				return run(c)
+				if err := checkAlone(c); err != nil {
+					return err
+				}
+				end := writeMetrics(os.Getenv(metricsVariable))
+				return errors.Join(run(c), end())
 			}
 		}
 		completeCommands(cmd.Subcommands, args)

@@ -9,17 +9,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 )
 
 // TestCases runs testdata/cases: what people report of inputs that were misread, and of hostile ones. Each
 // script states the right result or message. The folder of a script's name has its binary files, which
 // "bring" copies here; "picture" draws different photographs.
 func TestCases(t *testing.T) {
-	cases, err := filepath.Abs(filepath.Join("testdata", "cases"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Get(filepath.Abs(filepath.Join("testdata", "cases")))(t)
 	testscript.Run(t, testscript.Params{Dir: cases, RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"bring": func(ts *testscript.TestScript, _ bool, folders []string) {

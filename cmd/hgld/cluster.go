@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/cluster"
+	pages "hgld/cluster/report"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
@@ -22,43 +23,45 @@ import (
 
 // clusterSettings are the settings of the stage cluster.
 type clusterSettings struct {
-	Tags      string  `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Vectors   string  `yaml:"vectors" path:"out" usage:"vectors of the tags; computed if missing"`
-	Out       string  `yaml:"out" path:"out" kind:"a draft" usage:"draft to write"`
-	Encoder   string  `yaml:"encoder" usage:"encoder of tags: hashing, clip or bert; empty: the one that made the vectors, or embed.encoder"`
-	Prompt    string  `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, or a text with {} in place of the tag; empty: the prompt of the vectors, or embed.prompt"`
-	K         int     `yaml:"k" range:"1 1e6" usage:"number of clusters"`
-	Seed      uint64  `yaml:"seed" usage:"seed of the random starts"`
-	NInit     int     `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best result is kept"`
-	MaxIter   int     `yaml:"max_iter" range:"1 1e6" usage:"maximum number of iterations per start"`
-	Tol       float64 `yaml:"tol" range:"0 1" usage:"stop when centroids move less than this share of the variance; 0: when nothing changes"`
-	Spherical bool    `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
+	Tags      string `yaml:"tags" flag:"-" path:"in" usage:"tags.jsonl of stage 1"`
+	Vectors   string `yaml:"vectors" flag:"-" path:"out" usage:"vectors of the tags; computed if missing"`
+	Out       string `yaml:"out" path:"out" kind:"a draft" usage:"draft to write"`
+	K         int    `yaml:"k" range:"1 1e6" usage:"number of clusters"`
+	Seed      uint64 `yaml:"seed" usage:"seed of the random starts"`
+	NInit     int    `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best result is kept"`
+	MaxIter   int    `yaml:"max_iter" flag:"-" range:"1 1e6" usage:"maximum number of iterations per start"`
+	Spherical bool   `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
 
-	Algorithm string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward, average or taxonomy (by Wikidata's classes)"`
-	Init      string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++, random or taxonomy"`
-	Center    bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
-	PCA       int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
-	Whiten    bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
-	Smooth    int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
-	Given     string   `yaml:"given" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
-	Groups    string   `yaml:"groups" path:"in" usage:"list of group names: tags clearly nearest to one name join its group, the others form open clusters"`
-	Margin    float64  `yaml:"margin" range:"0 2" usage:"with groups: minimum lead of the nearest name over the second nearest, in cosine similarity"`
-	Items     string   `yaml:"items" path:"in" usage:"with algorithm or init taxonomy: items.jsonl of stage 1, the classes above the tags"`
-	Counts    []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …), to count the images of each tag"`
-	Weigh     string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
+	Algorithm  string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward, average or taxonomy (by Wikidata's classes)"`
+	Init       string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++, random or taxonomy"`
+	Center     bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
+	PCA        int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
+	Whiten     bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
+	Smooth     int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
+	KeepGroups string   `yaml:"keep_groups" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
+	Groups     string   `yaml:"groups" path:"in" usage:"list of group names: tags clearly nearest to one name join its group, the others form open clusters"`
+	MinMargin  float64  `yaml:"min_margin" range:"0 2" usage:"with groups: minimum lead of the nearest name over the second nearest, in cosine similarity"`
+	Counts     []string `yaml:"counts" path:"in" usage:"image lists of GLDv2 (train.csv, …), to count the images of each tag"`
+	Weigh      string   `yaml:"weigh" usage:"weight of a tag in k-means: tags (1 each), landmarks or images"`
 
-	keep bool // the existing draft was curated and is not overwritten
+	items string // items.jsonl of stage 1, for the taxonomy
+	keep  bool   // the existing draft was curated and is not overwritten
 }
 
 func clusterStage() pipeline.StageOf[clusterSettings] {
 	return pipeline.New(pipeline.Spec[clusterSettings]{
 		Name: "cluster", Command: "cluster run",
 		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
-			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, Margin: 0.05,
-			Weigh: "tags", Items: "items.jsonl"},
+			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, MinMargin: 0.05,
+			Weigh: "tags"},
+		Complete: func(p *pipeline.Project, s *clusterSettings) error {
+			scraped, err := scrapeStage().Load(p, nil)
+			s.items = scraped.Items
+			return err
+		},
 		Files: func(s *clusterSettings) (in, out []string) {
 			in = append([]string{s.Tags}, s.Counts...)
-			for _, path := range []string{s.Given, s.Groups, s.usedItems()} {
+			for _, path := range []string{s.KeepGroups, s.Groups, s.usedItems()} {
 				if path != "" {
 					in = append(in, path)
 				}
@@ -82,16 +85,6 @@ func (s *clusterSettings) check() error {
 	if !slices.Contains(cluster.Weights, s.Weigh) {
 		return registry.Unknown("weight", s.Weigh, cluster.Weights)
 	}
-	if s.Prompt != "" {
-		if _, err := promptOf(s.Prompt); err != nil {
-			return err
-		}
-	}
-	if s.Encoder != "" {
-		if _, err := encoderNamed(s.Encoder); err != nil {
-			return err
-		}
-	}
 	return s.options().Check()
 }
 
@@ -100,9 +93,10 @@ func clusterCommand() *cli.Command {
 		"  hgld cluster run                  150 clusters: draft.json from the vectors of hgld embed\n"+
 			"  hgld cluster run --k 200          more clusters: fewer tags to move, more clusters to accept\n"+
 			"  hgld cluster sweep --ks 50,100    measures of drafts with 50 and with 100 clusters\n"+
-			"  hgld cluster show church          the cluster named church",
-		withDeviceFlag(clusterRunCommand()),
-		clusterSweepCommand(), clusterShowCommand(), clusterReportCommand(),
+			"  hgld cluster show church          the cluster named church\n"+
+			"  hgld cluster show --report clusters.html\n"+
+			"                                    the draft as a page, with a map of the tags",
+		withDeviceFlag(clusterRunCommand()), clusterSweepCommand(), clusterShowCommand(),
 	)
 }
 
@@ -114,7 +108,8 @@ func clusterRunCommand() *cli.Command {
 			"  hgld cluster run --spherical                    by cosine\n"+
 			"  hgld cluster run --algorithm ward               agglomerative, without random starts\n"+
 			"  hgld cluster run --algorithm taxonomy           groups of Wikidata's classes, from items.jsonl\n"+
-			"  hgld cluster run --given hierarchy.json --k 90  tags with a group keep it; 90 clusters in all\n"+
+			"  hgld cluster run --keep-groups hierarchy.json --k 90\n"+
+			"                                                  tags with a group keep it; 90 clusters in all\n"+
 			"  hgld cluster run --groups names.txt --k 150     groups with these names, open clusters for the rest\n"+
 			"  hgld cluster run --limit 300 --k 20             a trial on the 300 most used tags\n"+
 			"  hgld cluster run --k 200 --replace              overwrite a curated draft; without it the new one\n"+
@@ -193,9 +188,9 @@ func makeDraft(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	if s.Weigh != "tags" {
 		origin.WeightedBy = s.Weigh
 	}
-	if s.Given != "" {
-		origin.Given = filepath.Base(s.Given)
-		if origin.GivenSHA256, err = sha256File(s.Given); err != nil {
+	if s.KeepGroups != "" {
+		origin.Given = filepath.Base(s.KeepGroups)
+		if origin.GivenSHA256, err = sha256File(s.KeepGroups); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -215,83 +210,51 @@ func makeDraft(j *job, s *clusterSettings) (*labels.Draft, *cluster.Result, erro
 	return draft, r, err
 }
 
-// tagVectors returns the vectors of the tags. It reads the existing file if that file was
-// made for these tags by the same encoder and prompt. Otherwise it computes the vectors
-// with the settings of the stage embed, and writes them if keep is set.
+// tagVectors returns the vectors of the tags. It reads the existing file if that file was made for these tags.
+// Otherwise it computes the vectors with the settings of the stage embed, and writes them if keep is set.
 func tagVectors(j *job, s *clusterSettings, tags []labels.DraftTag, keep bool) (cluster.Matrix, cluster.VectorsOrigin,
 	error) {
 	want := cluster.VectorsOrigin{Tags: cluster.Fingerprint(tags)}
 	x, have, err := cluster.ReadVectors(s.Vectors)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cluster.Matrix{}, want, withHint(err, "remove the file, or name another with --vectors")
+		return x, want, withHint(err, "remove the file, or name another with -o vectors=FILE")
 	}
 	exists := err == nil
-	e, err := encoderSettings(j, s, have)
-	if err != nil {
-		return cluster.Matrix{}, want, err
-	}
-	var encoder cluster.Encoder
-	if s.Encoder != "" {
-		if encoder, err = openEncoder(e, j.openDevice); err != nil {
-			return cluster.Matrix{}, want, err
-		}
-		want.Encoder = encoder.Name()
-	}
-	if s.Prompt != "" {
-		if want.Prompt, err = promptOf(s.Prompt); err != nil {
-			return cluster.Matrix{}, want, err
-		}
-	}
 	if exists && have.Suits(want) && x.Rows == len(tags) {
-		j.say("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
+		j.log("%s has the vectors of these tags: %s of %q", s.Vectors, have.Encoder, string(have.Prompt))
 		return x, have, nil
 	}
-	if encoder == nil {
-		if encoder, err = openEncoder(e, j.openDevice); err != nil {
-			return cluster.Matrix{}, want, err
-		}
-		if exists && have.Encoder != encoder.Name() {
-			return cluster.Matrix{}, want, withHint(fmt.Errorf("%s has vectors of other tags or of another prompt, made by %s",
-				s.Vectors, have.Encoder),
-				"`hgld embed` recomputes the file; --encoder %s replaces it", word(e.Encoder))
-		}
-	}
-	if want.Encoder = encoder.Name(); want.Prompt == "" {
-		if want.Prompt, err = e.prompt(); err != nil {
-			return cluster.Matrix{}, want, err
-		}
-	}
-	if encoder, err = withCache(j, encoder, e.Cache); err != nil {
-		return cluster.Matrix{}, want, err
-	}
-	if s.Encoder == "" {
-		adviseEncoder(j, e)
-	}
-	if keep {
-		if s.keep && exists { // the existing vectors belong to the draft that is kept
-			s.Vectors = newFileName(s.Vectors)
-		}
-		x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
-	} else {
-		x, err = cluster.Embed(j.ctx, encoder, want.Prompt, cluster.Names(tags))
-	}
-	return x, want, err
-}
-
-// encoderSettings returns the settings of embed with the encoder that a clustering names. If no
-// prompt is set, it keeps that of the existing vectors.
-func encoderSettings(j *job, s *clusterSettings, have cluster.VectorsOrigin) (*embedSettings, error) {
 	e, err := embedStage().Load(j.project, nil)
 	if err != nil {
-		return nil, err
-	}
-	if s.Encoder != "" && s.Encoder != e.Encoder {
-		e.Encoder, e.Weights = s.Encoder, ""
+		return x, want, err
 	}
 	if e.Prompt == "" && strings.Contains(string(have.Prompt), "{}") {
 		e.Prompt = string(have.Prompt)
 	}
-	return e, nil
+	encoder, err := openEncoder(e, j.openDevice)
+	if err != nil {
+		return x, want, err
+	}
+	if want.Encoder = encoder.Name(); exists && have.Encoder != want.Encoder {
+		return x, want, withHint(fmt.Errorf("%s has vectors of other tags or of another prompt, made by %s",
+			s.Vectors, have.Encoder), "`hgld embed` makes the file again, with the encoder %s", e.Encoder)
+	}
+	if want.Prompt, err = e.prompt(); err != nil {
+		return x, want, err
+	}
+	if encoder, err = withCache(j, encoder, e.Cache); err != nil {
+		return x, want, err
+	}
+	adviseEncoder(j, e)
+	if !keep {
+		x, err = cluster.Embed(j.ctx, encoder, want.Prompt, cluster.Names(tags))
+		return x, want, err
+	}
+	if s.keep && exists { // the existing vectors belong to the draft that is kept
+		s.Vectors = newFileName(s.Vectors)
+	}
+	x, err = encodeTags(j, encoder, want.Prompt, tags, s.Vectors)
+	return x, want, err
 }
 
 // reportDraft prints what was written.
@@ -327,9 +290,15 @@ func reportDraft(j *job, s *clusterSettings, d *labels.Draft, r *cluster.Result)
 	}
 	n := len(r.Sizes) - len(d.Clusters)
 	if n > 0 && s.Groups != "" {
-		j.say("%s: %s without a tag; `hgld curate import %s` declares them too", s.Groups, count(n, "group"), word(s.Groups))
+		j.log("%s: %s without a tag; `hgld curate import %s` declares them too", s.Groups, count(n, "group"), word(s.Groups))
 	} else if n > 0 {
-		j.say("%s stayed empty: there are fewer than k different tags", count(n, "cluster"))
+		j.log("%s stayed empty: there are fewer than k different tags", count(n, "cluster"))
 	}
 	return nil
+}
+
+// clusterAdvice has the exit codes and next steps for errors of clustering.
+var clusterAdvice = []advice{
+	sentinel(cluster.ErrNoImages, exitUsage, "name lists of images with --counts train.csv"),
+	kind(exitOK, func(*pages.SweepError) string { return "want the output of `hgld cluster sweep --json`" }),
 }

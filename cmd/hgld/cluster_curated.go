@@ -88,7 +88,7 @@ func carryCommand(p *pipeline.Project) string {
 	if err != nil {
 		return ""
 	}
-	for _, path := range append([]string{p.File, s.Tags, s.Given, s.Groups}, s.Counts...) {
+	for _, path := range append([]string{p.File, s.Tags, s.KeepGroups, s.Groups}, s.Counts...) {
 		if in, err := os.Stat(path); err == nil && in.ModTime().After(written.ModTime()) {
 			return ""
 		}

@@ -51,7 +51,7 @@ func nameGroups(j *job, p *cluster.Plan, s *clusterSettings, made cluster.Vector
 		return withHint(fmt.Errorf("the names of %s: %w", s.Groups, err), "set embed.encoder and embed.weights in "+
 			"hgld.yaml to the encoder of the tags; a file of vectors must contain the names too")
 	}
-	return p.NameGroups(names, x, s.Margin)
+	return p.NameGroups(names, x, s.MinMargin)
 }
 
 // readGroupNames reads the names of groups from a file of any format.
@@ -88,7 +88,7 @@ func serveNamer(j *job, d *labels.Draft) (groupNamer, error) {
 func (n groupNamer) Names(ctx context.Context, names []string) ([][]float32, error) {
 	vectors, err := n.Namer.Names(ctx, names)
 	if err != nil && ctx.Err() == nil {
-		n.j.say("names of groups are not used for suggestions: %v", err)
+		n.j.log("names of groups are not used for suggestions: %v", err)
 	}
 	debug.FreeOSMemory() // weights are large, and rarely needed
 	return vectors, err

@@ -11,7 +11,7 @@ import (
 
 // options returns the settings of the clustering itself.
 func (s *clusterSettings) options() cluster.Options {
-	return cluster.Options{Algorithm: s.Algorithm, Init: s.Init, NInit: s.NInit, MaxIter: s.MaxIter, Tol: s.Tol,
+	return cluster.Options{Algorithm: s.Algorithm, Init: s.Init, NInit: s.NInit, MaxIter: s.MaxIter,
 		Spherical: s.Spherical, Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: s.Smooth}
 }
 
@@ -33,7 +33,7 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 	if err != nil {
 		return fail(err)
 	}
-	p.UseItems(func() (*labels.Items, error) { return readClassItems(s.Items) })
+	p.UseItems(func() (*labels.Items, error) { return readClassItems(s.items) })
 	if err := countImages(p.Tags, s); err != nil {
 		return fail(err)
 	}
@@ -56,7 +56,7 @@ func planCluster(j *job, s *clusterSettings, k int, keep bool) (*cluster.Plan, c
 // usedItems returns the file of items if the settings use it, otherwise "".
 func (s *clusterSettings) usedItems() string {
 	if s.Algorithm == "taxonomy" || s.Init == "taxonomy" && s.Algorithm != "ward" && s.Algorithm != "average" {
-		return s.Items
+		return s.items
 	}
 	return ""
 }
@@ -75,21 +75,21 @@ func readClassItems(path string) (*labels.Items, error) {
 
 // keepGroups reads the groups of an earlier curation.
 func keepGroups(j *job, p *cluster.Plan, s *clusterSettings, k int) error {
-	if s.Given == "" {
+	if s.KeepGroups == "" {
 		return nil
 	}
-	h, err := labels.OpenHierarchy(s.Given)
+	h, err := labels.OpenHierarchy(s.KeepGroups)
 	if err != nil {
 		return err
 	}
 	groups, known, err := p.KeepGroups(h, k)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Given, err)
+		return fmt.Errorf("%s: %w", s.KeepGroups, err)
 	}
 	if groups == 0 {
-		return fmt.Errorf("%s: none of its groups contains a tag of %s", s.Given, s.Tags)
+		return fmt.Errorf("%s: none of its groups contains a tag of %s", s.KeepGroups, s.Tags)
 	}
-	j.say("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"),
+	j.log("%s of %s keep their groups; %s to place", count(known, "tag"), count(groups, "group"),
 		count(len(p.Tags)-known, "tag"))
 	return nil
 }

@@ -17,19 +17,20 @@ import (
 
 	"hgld/internal/testing/browser"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/internal/testing/tagdata"
 )
 
-// clusterPage makes the page of `hgld cluster report` for tags with these names and returns its
+// clusterPage makes the page of `hgld cluster show --report` for tags with these names and returns its
 // address.
 func clusterPage(t *testing.T, names []string, k int) string {
 	t.Helper()
 	dir := t.TempDir()
 	tagdata.Write(t, filepath.Join(dir, "tags.jsonl"), names)
-	program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--k", strconv.Itoa(k), "--n-init", "1",
-		"--max-iter", "5", "--quiet")
-	program.Run(t, dir, "cluster", "report", "--map", "pca", "--quiet")
+	program.Run(t, dir, "cluster", "run", "--k", strconv.Itoa(k), "--n-init", "1",
+		"-o", "max_iter=5", "--quiet")
+	program.Run(t, dir, "cluster", "show", "--report", "clusters.html", "--map", "pca", "--quiet")
 	return "file://" + filepath.Join(dir, "clusters.html")
 }
 
@@ -56,10 +57,7 @@ func TestBrowserClusterMapNeverRunsTags(t *testing.T) {
 		b.Keys(kb.ArrowRight, "n", "p", kb.ArrowUp)
 	}
 	for _, name := range names {
-		text, err := json.Marshal(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(name))(t)
 		b.Exec(fmt.Sprintf(`{ const s = document.getElementById("search"); s.value = %s; s.dispatchEvent(new Event("input")); }`, text))
 		b.Until("the tag is found", `document.querySelectorAll("#found [data-tag]").length > 0`)
 		b.Exec(`document.getElementById("found").replaceChildren()`)
@@ -68,9 +66,7 @@ func TestBrowserClusterMapNeverRunsTags(t *testing.T) {
 	naive := filepath.Join(t.TempDir(), "naive.html")
 	text := "<!DOCTYPE html><body data-ready=yes><script>window.ran = 0; function hgldRan() { window.ran++; }</script>\n" +
 		strings.Join(names[10:20], "\n")
-	if err := os.WriteFile(naive, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(naive, []byte(text), 0o644))
 	b.IgnoreTrouble()
 	b.Open("file://" + naive)
 	b.Until("names run as markup", "window.ran > 0")
@@ -139,6 +135,7 @@ func TestBrowserClusterMapDraws5700Tags(t *testing.T) {
 		for _, dark := range []bool{false, true} {
 			b := browser.New(t, width, 1000, dark)
 			b.Open(url)
+			b.Until("the map is drawn", `(c => c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v))(document.getElementById("map"))`)
 			b.Shot(fmt.Sprintf("map-%d-dark-%v", width, dark))
 			if wide := browser.Eval[int](b, "document.documentElement.scrollWidth"); wide > width {
 				t.Errorf("at %d px the page is %d px wide", width, wide)

@@ -26,14 +26,14 @@ func (s *clusterSettings) otherVectors(p *pipeline.Project, before []pipeline.St
 			return "embed comes first and is not done", nil
 		}
 	}
-	if s.Encoder != "" || defaultEncoder(p) { // cluster.encoder is a setting of the stage itself
+	if defaultEncoder(p) {
 		return "", nil
 	}
 	_, have, err := cluster.ReadVectors(s.Vectors)
 	if err != nil {
 		return "", err
 	}
-	onCPU := func(threads int) (device.Backend, error) { return cpu.New(threads), nil }
+	onCPU := func() (device.Backend, error) { return cpu.New(0), nil }
 	encoder, err := openEncoder(e, onCPU) // for its name
 	if err != nil {
 		return fmt.Sprintf("embed.encoder is %s, which cannot be opened: %v", e.Encoder, err), nil

@@ -13,12 +13,6 @@ import (
 )
 
 func clusterSweepCommand() *cli.Command {
-	var flags []cli.Flag
-	for _, f := range flagsOf(clusterStage().Defaults()) {
-		if name := f.Names()[0]; name != "k" && name != "out" {
-			flags = append(flags, f)
-		}
-	}
 	return &cli.Command{
 		Name: "sweep", Usage: "measure drafts of several sizes and settings, to choose between them",
 		Description: "  hgld cluster sweep                              k from 25 to 400\n" +
@@ -26,22 +20,23 @@ func clusterSweepCommand() *cli.Command {
 			"                                                  twelve drafts, one row each\n" +
 			"  hgld cluster sweep --vary vectors=clip.safetensors,minilm.safetensors --ks 150\n" +
 			"                                                  vectors that `hgld embed --out` made\n" +
-			"  hgld cluster sweep --vary 'prompt=tag;photo;tag,photo' --init greedy-k-means++ --seeds 10\n" +
-			"                                                  values with commas; random starts, ten seeds\n" +
-			"  hgld cluster sweep --truth tag_pairs.tsv --judge how=hand\n" +
+			"  hgld cluster sweep --vary init=greedy-k-means++ --seeds 10\n" +
+			"                                                  random starts, ten seeds\n" +
+			"  hgld cluster sweep --truth tag_pairs.tsv --truth-where how=hand\n" +
 			"                                                  purity, ARI and curation effort against known groups\n" +
-			"  hgld cluster sweep --truth tag_pairs.tsv --drop 0.1 --seeds 10\n" +
+			"  hgld cluster sweep --truth tag_pairs.tsv --subsample 0.1 --seeds 10\n" +
 			"                                                  the same ten times, each without 10 % of the other tags\n" +
 			"  hgld cluster sweep --plots figures --json       figures/inertia.svg, and a plot of every other measure",
-		Flags: append(append(flags, stageFlags()...), deviceFlag(),
+		UsageText: overrideOnly("cluster"),
+		Flags: append(stageFlags(), deviceFlag(),
 			&cli.StringFlag{Name: "ks", Usage: "numbers of clusters, separated by commas",
 				Value: "25,50,78,100,150,200,300,400"},
-			&cli.StringSliceFlag{Name: "vary", Usage: "setting and its values; all combinations are tried: `KEY=A,B`, or KEY=A;B"},
+			&cli.StringSliceFlag{Name: "vary", Usage: "setting and its values, all combinations of which are tried: `KEY=A,B`, or KEY=A;B"},
 			&cli.IntFlag{Name: "seeds", Usage: "number of seeds, for means, deviations and stability", Value: 3},
-			&cli.Float64Flag{Name: "drop", Usage: "leave out this share of the tags, a different one for each seed, to see " +
-				"how much a draft depends on chance"},
+			&cli.Float64Flag{Name: "subsample", Usage: "leave out this share of the tags, a different one for each seed, to " +
+				"see how much a draft depends on chance"},
 			&cli.StringFlag{Name: "truth", Usage: "tab-separated `FILE` of tags and their true groups"},
-			&cli.StringFlag{Name: "judge", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
+			&cli.StringFlag{Name: "truth-where", Usage: "use only rows of that file with this value: `COLUMN=VALUE`"},
 			&cli.StringFlag{Name: "plots", Usage: "folder for a plot of each measure (SVG)"},
 			replaceFlag(),
 		),
@@ -66,14 +61,15 @@ func runClusterSweep(c *cli.Context, j *job) error {
 	if err := clusterStage().MissingInput(j.project, s); err != nil {
 		return err
 	}
-	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("drop")}}
+	w := &clusterSweep{job: j, Sweep: sweep.Sweep{Seeds: c.Int("seeds"), Drop: c.Float64("subsample")}}
 	if w.Seeds < 1 || !(w.Drop >= 0 && w.Drop < 1) {
-		return usagef("--seeds is %d and --drop %v; want 1 or more seeds, and a share from 0 to below 1", w.Seeds, w.Drop)
+		return usagef("--seeds is %d and --subsample %v; want 1 or more seeds, and a share from 0 to below 1", w.Seeds,
+			w.Drop)
 	}
 	if w.varied, err = variations(c.StringSlice("vary")); err != nil {
 		return err
 	}
-	if w.Truth, err = readTruth(c.String("truth"), c.String("judge")); err != nil {
+	if w.Truth, err = readTruth(c.String("truth"), c.String("truth-where")); err != nil {
 		return err
 	}
 	var plots []pipeline.Output
@@ -92,7 +88,7 @@ func runClusterSweep(c *cli.Context, j *job) error {
 	if folder := c.String("plots"); folder != "" {
 		paths, err := sweep.Plot(folder, points)
 		for _, path := range paths {
-			j.say("%s written", path)
+			j.log("%s written", path)
 		}
 		if err != nil {
 			return err
@@ -102,14 +98,14 @@ func runClusterSweep(c *cli.Context, j *job) error {
 }
 
 // readTruth reads the file of known groups at path. It returns nil if path is empty.
-// judge is COLUMN=VALUE or "".
-func readTruth(path, judge string) (*sweep.Truth, error) {
+// where is COLUMN=VALUE or "".
+func readTruth(path, where string) (*sweep.Truth, error) {
 	if path != "" {
-		t, err := sweep.ReadTruth(path, judge)
+		t, err := sweep.ReadTruth(path, where)
 		return t, err
 	}
-	if judge != "" {
-		return nil, usagef("--judge selects rows of the file of --truth, which is not given")
+	if where != "" {
+		return nil, usagef("--truth-where selects rows of the file of --truth, which is not given")
 	}
 	return nil, nil
 }
@@ -153,8 +149,8 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 // apply, it only changes the clustering options and keeps the smoothed vectors and trees.
 func (w *clusterSweep) choose(s *clusterSettings) error {
 	same := *s
-	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Tol, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0,
-		0, false, 0, 0
+	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, false, 0,
+		0
 	made := fmt.Sprintf("%+v", same)
 	if made == w.made {
 		return w.plan.SetOptions(s.options())

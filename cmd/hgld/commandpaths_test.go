@@ -17,26 +17,18 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // TestDocumentsNameCommandsThatExist reads every code block and code span of the documents and looks up each
 // command line of hgld in it: the command has to exist, and its flags too.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	root := goldens.Root()
-	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob(filepath.Join(root, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
+	more := must.Get(filepath.Glob(filepath.Join(root, "*.md")))(t)
 	found := 0
 	for _, file := range append(files, more...) {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
 		for i, line := range strings.Split(string(data), "\n") {
 			for _, words := range commandLines(line) {
 				found++
@@ -97,7 +89,7 @@ func TestSentencesNameCommandsThatExist(t *testing.T) {
 	}
 	eachHelpPage(t, all, nil, check)
 	root := goldens.Root()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -116,10 +108,7 @@ func TestSentencesNameCommandsThatExist(t *testing.T) {
 			return err
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if found < 500 {
 		t.Errorf("found %d commands, expected more than 500", found)
 	}

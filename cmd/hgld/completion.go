@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -63,24 +64,27 @@ if [ "$funcstack[1]" = _hgld ]; then _hgld "$@"; else compdef _hgld hgld; fi
 }
 
 func completionCommand() *cli.Command {
-	cmd := group("completion", "completion script for a shell",
-		"  source <(hgld completion bash)\n  hgld completion zsh > \"${fpath[1]}/_hgld\"\n  hgld completion fish > "+
-			"~/.config/fish/completions/hgld.fish")
-	for _, shell := range shells {
-		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
-			Name: shell.Name, Usage: "completion for " + shell.About, Description: "  hgld completion " + shell.Name,
-			Action: func(c *cli.Context) error {
-				script := shell.Value
-				if shell.Name == "fish" {
-					var err error
-					if script, err = c.App.ToFishCompletion(); err != nil {
-						return fmt.Errorf("completion: %w", err)
-					}
+	return &cli.Command{
+		Name: "completion", Usage: "completion script for a shell: bash, zsh, fish or powershell", ArgsUsage: "SHELL",
+		Hidden: true,
+		Description: "  source <(hgld completion bash)\n  hgld completion zsh > \"${fpath[1]}/_hgld\"\n" +
+			"  hgld completion fish > ~/.config/fish/completions/hgld.fish",
+		Action: func(c *cli.Context) error {
+			if c.NArg() != 1 {
+				return usagef("completion takes one shell: %s; got %s", strings.Join(shells.Names(), ", "),
+					count(c.NArg(), "argument"))
+			}
+			script, err := shells.Get("shell", c.Args().First())
+			if err != nil {
+				return withCode(exitUsage, err)
+			}
+			if c.Args().First() == "fish" {
+				if script, err = c.App.ToFishCompletion(); err != nil {
+					return fmt.Errorf("completion: %w", err)
 				}
-				_, err := io.WriteString(c.App.Writer, script)
-				return err
-			},
-		})
+			}
+			_, err = io.WriteString(c.App.Writer, script)
+			return err
+		},
 	}
-	return cmd
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"hgld/train/device/cuda"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/registry"
+	"hgld/internal/settings"
+	"hgld/internal/texttable"
+	"hgld/train/device/cuda"
 )
 
 func configCommand() *cli.Command {
@@ -14,10 +18,11 @@ func configCommand() *cli.Command {
 		"  hgld config show --origin   every setting and where its value comes from\n"+
 			"  hgld config check           is hgld.yaml right?\n"+
 			"  hgld config schema          JSON Schema for an editor",
-		&cli.Command{Name: "show", Usage: "print the resolved configuration as YAML",
-			Description: "  hgld config show\n  hgld config show --origin\n  hgld config show --json",
-			Flags:       append(commonFlags(), &cli.BoolFlag{Name: "origin", Usage: "say where each value comes from"}),
-			Action:      action(showConfig)},
+		&cli.Command{Name: "show", Usage: "print the resolved configuration as YAML", ArgsUsage: "[SECTION]",
+			Description: "  hgld config show\n  hgld config show --origin\n  hgld config show --json\n" +
+				"  hgld config show eval       each setting of the section: name, value, origin and meaning",
+			Flags:  append(commonFlags(), &cli.BoolFlag{Name: "origin", Usage: "print where each value comes from"}),
+			Action: actionWithArgs(0, 1, "a section at most", showConfig)},
 		&cli.Command{Name: "check", Usage: "check hgld.yaml and the HGLD_* variables",
 			Description: "  hgld config check", Flags: commonFlags(), Action: action(checkConfig)},
 		&cli.Command{Name: "schema", Usage: "print a JSON Schema of hgld.yaml",
@@ -30,25 +35,49 @@ func showConfig(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	if len(j.args) > 0 {
+		return showSection(j, j.args[0], all)
+	}
 	origin := c.Bool("origin")
 	if j.json {
-		out := j.project.Values(all, origin)
-		if out[deviceKey] = j.device; origin {
-			out[deviceKey] = map[string]any{"value": j.device, "origin": j.deviceOrigin}
-		}
-		return writeJSON(j, out)
+		return writeJSON(j, j.project.Values(all, origin))
 	}
-	chosen := &yaml.Node{Kind: yaml.ScalarNode, Value: j.device}
-	if origin {
-		chosen.LineComment = j.deviceOrigin
-	}
-	doc, err := j.project.Document(all, []*yaml.Node{{Kind: yaml.ScalarNode, Value: deviceKey}, chosen}, origin)
+	doc, err := j.project.Document(all, origin)
 	if err != nil {
 		return err
 	}
 	enc := yaml.NewEncoder(j.stdout)
 	enc.SetIndent(2)
 	return enc.Encode(doc)
+}
+
+// sectionSetting is a setting as hgld config show SECTION prints it.
+type sectionSetting struct {
+	Name    string `json:"name"`
+	Value   any    `json:"value"`
+	Origin  string `json:"origin"`
+	Meaning string `json:"meaning"`
+}
+
+// showSection prints the settings of a section of [pipeline.Project.Resolved].
+func showSection(j *job, section string, all map[string]any) error {
+	own := all[section]
+	if own == nil {
+		return withCode(exitUsage, registry.Unknown("section", section, stages().Names()))
+	}
+	var list []sectionSetting
+	rows := [][]string{}
+	for _, f := range settings.Fields(own) {
+		s := sectionSetting{f.Key(), f.Value.Interface(), j.project.Origin(section + "." + f.Key()), f.Usage()}
+		meaning, _ := unquoteUsage(s.Meaning)
+		s.Meaning = meaning
+		list, rows = append(list, s), append(rows, []string{s.Name, settings.Text(f.Value), s.Origin, meaning})
+	}
+	if j.json {
+		return writeJSON(j, list)
+	}
+	j.print("%s", texttable.Format("%s  %s  %s  %s", rows...))
+	return nil
 }
 
 func checkConfig(c *cli.Context, j *job) error {
@@ -70,6 +99,5 @@ func checkVariables() error {
 func printSchema(c *cli.Context) error {
 	enc := json.NewEncoder(c.App.Writer)
 	enc.SetIndent("", " ")
-	return enc.Encode(stages().Schema(map[string]any{
-		deviceKey: map[string]any{"type": "string", "description": deviceUsage}}))
+	return enc.Encode(stages().Schema())
 }

@@ -6,34 +6,45 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/curate"
+	"hgld/curate/format"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
+	"hgld/shards/examples"
 )
 
 // curateSettings are the settings of the stage curate.
 type curateSettings struct {
-	Draft      string   `yaml:"draft" path:"in" usage:"draft of stage 2"`
-	Logs       []string `yaml:"logs" path:"in" usage:"logs of edits, replayed in order: one curator's, or those of two curators and an adjudicator"`
-	Out        string   `yaml:"out" path:"out" kind:"a hierarchy" usage:"hierarchy to write"`
-	Also       string   `yaml:"also" path:"out" usage:"further parents of classes to write, .csv, if a curator named some; \"\": not written"`
+	Draft      string   `yaml:"draft" path:"in" flag:"-" usage:"draft of stage 2"`
+	Logs       []string `yaml:"logs" path:"in" flag:"-" usage:"logs of edits, replayed in order: one curator's, or the logs of several curators and an adjudicator"`
+	Out        string   `yaml:"out" path:"out" kind:"a hierarchy" usage:"hierarchy to write; extra_parents.csv is written beside it if a curator named extra parents"`
 	OnConflict string   `yaml:"on_conflict" usage:"if an edit names a tag or group that the draft lacks: stop, or skip the edit and list it"`
-	Undecided  bool     `yaml:"undecided" usage:"keep undecided tags in their cluster"`
+	Undecided  bool     `yaml:"undecided" flag:"-" usage:"keep undecided tags in their cluster"`
+
+	parents string // file of extra parents, beside the hierarchy
 }
 
 func curateStage() pipeline.StageOf[curateSettings] {
 	return pipeline.New(pipeline.Spec[curateSettings]{
 		Name: "curate", Command: "curate apply",
 		Defaults: curateSettings{Draft: "draft.json", Logs: []string{"edits.jsonl"}, Out: "hierarchy.json",
-			Also: "also.csv", OnConflict: "stop"},
+			OnConflict: "stop"},
+		Complete: func(p *pipeline.Project, s *curateSettings) error {
+			s.placeParents(p)
+			return nil
+		},
 		Files: func(s *curateSettings) (in, out []string) {
 			return append([]string{s.Draft}, s.Logs...), s.outputs()
+		},
+		Beside: func(s *curateSettings) []pipeline.Output { // of no kind: whether it is written is not known before
+			return []pipeline.Output{{Path: s.parents}}
 		},
 		Run:   onJob(runCurateApply),
 		Check: (*curateSettings).check,
@@ -63,9 +74,8 @@ func curateCommand() *cli.Command {
 			"  hgld curate log edits.jsonl                              what a curator did\n"+
 			"  hgld curate agree anna.jsonl ben.jsonl                   how well two curators agree, and where they differ",
 		curateServeCommand(), curateApplyCommand(), curateLogCommand(), curateAgreeCommand(),
-		curateImportCommand(), curateExportCommand(), curateLintCommand(), curateDiffCommand(), curateSalvageCommand(),
-		curateParentsCommand(), curateProposeCommand(), curateConfirmCommand(), curateWithdrawCommand(),
-		curateSnapshotCommand(), curateRestoreCommand(),
+		curateImportCommand(), curateExportCommand(), curateCheckCommand(), curateCompareCommand(),
+		curateProposeCommand(), curateReviewCommand(), curateSnapshotCommand(),
 	)
 }
 
@@ -103,7 +113,7 @@ func runCurateApply(j *job, s *curateSettings) error {
 	if err := namedOnce(s.Logs); err != nil {
 		return err
 	}
-	j.say("reading %s and %s", s.Draft, strings.Join(s.Logs, ", "))
+	j.log("reading %s and %s", s.Draft, strings.Join(s.Logs, ", "))
 	files, err := readCuration(j, s.Draft, s.Logs)
 	if err != nil {
 		return err
@@ -114,57 +124,86 @@ func runCurateApply(j *job, s *curateSettings) error {
 	}
 	h, err := files.Hierarchy(session, s.Undecided, "hgld "+version)
 	if errors.Is(err, curate.ErrUndecided) {
-		return withHint(fmt.Errorf("%s: %w", strings.Join(s.Logs, ", "), err), "--undecided keeps the draft's clusters")
+		return withHint(fmt.Errorf("%s: %w", strings.Join(s.Logs, ", "), err), "-o undecided=true keeps the draft's clusters")
 	}
 	if err != nil {
 		return err
 	}
 	replaced, err := curate.Replaces(s.Out, s.Logs, h)
 	if err == nil && replaced != nil {
-		j.say("%s", replaced.Text())
+		j.log("%s", replaced.Text())
 	}
-	further, err := session.FurtherParents(h)
+	extra, err := session.ExtraParents(h)
 	if err != nil {
 		return err
 	}
-	if err := s.write(j, h, further); err != nil {
+	if err := s.write(j, h, extra); err != nil {
 		return err
 	}
-	return reportCuration(j, files, s, session, h, len(further))
+	return reportCuration(j, files, s, session, h, len(extra))
 }
 
-// outputs lists the files that the stage has written. Further parents are rare, so theirs need not exist.
+// placeParents puts the file of extra parents beside the hierarchy.
+func (s *curateSettings) placeParents(p *pipeline.Project) {
+	s.parents = labels.Beside(s.Out, labels.ExtraParentsFile)
+	besideOut(p, "curate", s.Out, "hierarchy.json")("", &s.parents, "_"+labels.ExtraParentsFile)
+}
+
+// outputs lists the files that the stage has written. Extra parents are rare, so their file need not exist.
 func (s *curateSettings) outputs() []string {
-	if ours, err := outputKinds()[kindFurther].Ours(s.Also); err == nil && ours {
-		return []string{s.Out, s.Also}
+	if ours, err := labels.WroteExtraParents(s.parents); err == nil && ours {
+		return []string{s.Out, s.parents}
 	}
 	return []string{s.Out}
 }
 
-// write writes the hierarchy and, if there are some, the further parents. A file of further parents that
+// write writes the hierarchy and, if there are some, the extra parents. A file of extra parents that
 // hgld wrote for an earlier hierarchy goes.
-func (s *curateSettings) write(j *job, h *labels.Hierarchy, further []labels.FurtherParent) error {
+func (s *curateSettings) write(j *job, h *labels.Hierarchy, extra []labels.ExtraParent) error {
 	files := []atomicfile.Content{{Path: s.Out, Fill: func(w io.Writer) error { return labels.WriteHierarchy(w, h) }}}
-	write := len(further) > 0 && s.Also != ""
-	if write {
+	path := s.parents
+	if len(extra) > 0 {
 		err := j.project.CheckOutputs(pipeline.Writing{Command: "curate apply", Stage: "curate",
-			In: append([]string{s.Draft, s.Out}, s.Logs...), Out: []pipeline.Output{{Path: s.Also, Kind: kindFurther}},
+			In: append([]string{s.Draft, s.Out}, s.Logs...), Out: []pipeline.Output{{Path: path, Kind: kindExtra}},
 			Replace: j.replace})
 		if err != nil {
 			return err
 		}
-		files = append(files, atomicfile.Content{Path: s.Also,
-			Fill: func(w io.Writer) error { return labels.WriteFurtherParents(w, further) }})
+		files = append(files, atomicfile.Content{Path: path,
+			Fill: func(w io.Writer) error { return labels.WriteExtraParents(w, extra) }})
 	}
-	if err := atomicfile.WriteAll(files); err != nil || write {
+	if err := atomicfile.WriteAll(files); err != nil {
 		return err
 	}
-	ours, err := outputKinds()[kindFurther].Ours(s.Also)
-	if err != nil || !ours {
+	if err := removeFormer(j, labels.Beside(s.Out, labels.FormerExtraParentsFile), path); err != nil || len(extra) > 0 {
 		return err
 	}
-	j.say("%s removed: no class has a further parent now", s.Also)
-	return os.Remove(s.Also)
+	if ours, err := labels.WroteExtraParents(path); err != nil || !ours {
+		return err
+	}
+	j.log("%s removed: no class has an extra parent now", path)
+	return os.Remove(path)
+}
+
+// removeFormer removes what an earlier hgld wrote under another name, so that nothing reads the stale file. One with
+// rows of somebody else stays, and so does one beside which another name was chosen.
+func removeFormer(j *job, former, now string) error {
+	if labels.NameNow(former) != filepath.Base(now) {
+		return nil
+	}
+	ours, err := labels.WroteExtraParents(former)
+	switch {
+	case err != nil:
+		return err
+	case ours:
+		j.log("%s removed: its name is now %s", former, now)
+		return os.Remove(former)
+	}
+	if _, err := labels.OpenExtraParents(former); err == nil {
+		j.log("warning: %s is left as it is, because hgld did not write all its rows; extra parents are now in %s",
+			former, now)
+	}
+	return nil
 }
 
 func conflictPolicy(name string) (curate.OnConflict, error) {
@@ -180,7 +219,7 @@ func conflictPolicy(name string) (curate.OnConflict, error) {
 // reportCuration prints the result of the edits and what was written. It returns exit
 // code 3 if edits were skipped or the adjudicator left differences open.
 func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *curate.Session, h *labels.Hierarchy,
-	further int) error {
+	extra int) error {
 	tags, parents := f.Open(session)
 	fresh, _ := f.NewTags()
 	names := make([]curate.Ref, len(fresh))
@@ -194,9 +233,9 @@ func reportCuration(j *job, f *curate.Curation, s *curateSettings, session *cura
 		"undecided": session.Undecided(), "proposed": session.Proposed(), "open": tags, "open_parents": parents,
 		"problems": session.Problems(),
 	}
-	if further > 0 && s.Also != "" {
-		text += fmt.Sprintf("%s written: %s\n", s.Also, count(further, "row"))
-		shown["also"] = s.Also
+	if extra > 0 {
+		text += fmt.Sprintf("%s written: %s\n", s.parents, count(extra, "row"))
+		shown["extra_parents"] = s.parents
 	}
 	err := j.show(shown, text)
 	if left := f.LeftText(session); err == nil && left != "" {
@@ -211,4 +250,27 @@ func logError(err error) error {
 		return withHint(err, "`hgld curate serve` and `hgld curate import` create a log of edits")
 	}
 	return err
+}
+
+// curateAdvice has the exit codes and next steps for errors of curation.
+var curateAdvice = []advice{
+	kind(exitIntegrity, func(e *curate.DamageError) string {
+		if e.Line <= 1 {
+			return "want a log that `hgld curate serve` or `import` began, such as edits.jsonl; if this was one, restore it " +
+				"from a backup"
+		}
+		return fmt.Sprintf("restore the log from a backup; `hgld curate log --salvage \"\" %s` keeps the edits before the "+
+			"damage", word(filepath.Base(e.Path)))
+	}),
+	kind[*curate.MismatchError](exitIntegrity, nil),
+	sentinel(curate.ErrConflict, exitOK, "--on-conflict skip replays all other edits and lists these"),
+	kind(exitUsage, func(e *format.OtherError) string {
+		if e.Kind == format.EditsFile {
+			return "`hgld curate log` lists it, `hgld curate apply` makes hierarchy.json of it"
+		}
+		return "`hgld cluster run` makes a draft of them"
+	}),
+	sentinel(format.ErrNoLandmarks, exitOK,
+		"give those of stage 1 with --tags tags.jsonl, or run `hgld labels build`"),
+	kind(exitOK, func(*examples.RowError) string { return "`hgld labels check` lists all errors of the file" }),
 }

@@ -56,12 +56,12 @@ func runCurateAgree(j *job, draft string, logs []string, adjudication string) er
 	if err != nil {
 		return err
 	}
-	further, err := curate.CompareFurther(sessions...)
+	extra, err := curate.CompareExtraParents(sessions...)
 	if err != nil {
 		return err
 	}
-	result["further_parents"] = further
-	text += further.Text()
+	result["extra_parents"] = extra
+	text += extra.Text()
 	if adjudication != "" {
 		if !files.Logs[curators].Adjudicates() {
 			return usagef("%s is not an adjudicator's log: it names no logs to decide between", adjudication)

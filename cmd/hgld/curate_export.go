@@ -103,7 +103,7 @@ func runCurateExport(c *cli.Context, j *job) error {
 		return err
 	}
 	if len(lost) > 0 {
-		j.say("%s cannot hold %s", to, strings.Join(lost, ", "))
+		j.log("%s cannot hold %s", to, strings.Join(lost, ", "))
 	}
 	if len(j.args) < 2 {
 		_, err := asFile(j.stdout).Write(b.Bytes())
@@ -112,7 +112,7 @@ func runCurateExport(c *cli.Context, j *job) error {
 	if err := atomicfile.WriteFile(j.args[1], b.Bytes()); err != nil {
 		return err
 	}
-	j.say("%s written", j.args[1])
+	j.log("%s written", j.args[1])
 	return nil
 }
 

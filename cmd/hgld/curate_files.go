@@ -23,10 +23,10 @@ func readCuration(j *job, draft string, logs []string) (*curate.Curation, error)
 			return nil, logError(err)
 		}
 		if l.Contents.Torn != nil {
-			j.say("%v; it is left out", l.Contents.Torn)
+			j.log("%v; it is left out", l.Contents.Torn)
 		}
 		if !c.Own(l) {
-			j.say("%s was made for a draft other than %s (%s); its tags are matched by text and QID", path, draft,
+			j.log("%s was made for a draft other than %s (%s); its tags are matched by text and QID", path, draft,
 				l.Contents.Header.Draft)
 		}
 	}
@@ -56,7 +56,7 @@ func sayAdjudicated(j *job, path string) {
 	for _, other := range settings.Logs {
 		l, err := curate.ReadLogFile(other)
 		if err == nil && slices.Contains(l.Contents.Header.Adjudicates, own.SHA256) {
-			j.say("%s decides between %s and others as they are now: after an edit of %s it no longer fits", other, path, path)
+			j.log("%s decides between %s and others as they are now: after an edit of %s it no longer fits", other, path, path)
 		}
 	}
 }

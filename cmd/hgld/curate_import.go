@@ -30,10 +30,11 @@ func curateImportCommand() *cli.Command {
 		Flags: formatFlags(
 			&cli.StringFlag{Name: "draft", Usage: "draft with the tags that the file assigns (default: the project's)"},
 			&cli.StringFlag{Name: "log", Usage: "log to append to; created if it does not exist (default: the project's)"},
-			&cli.StringFlag{Name: "by", Usage: "who decided", Value: "import"},
+			&cli.StringFlag{Name: "by", Usage: "who decided", Value: curate.ImportAuthor},
 			&cli.StringFlag{Name: "on-conflict", Usage: "if a tag of the file is not in the draft: stop, or skip and list it",
 				Value: "stop"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "list the edits and write nothing"},
+			&cli.BoolFlag{Name: "new-groups", Usage: "make groups that suggestions name and the log lacks"},
+			dryRunFlag(),
 		),
 		Action: actionWithArgs(1, 1, "one file", runCurateImport),
 	}
@@ -134,7 +135,7 @@ func formatHint(err error, path string) error {
 	case errors.As(err, new(*format.OtherError)):
 		return err
 	}
-	return withHint(err, "`hgld curate lint %s` lists all its errors; if its format was misjudged, name it with "+
+	return withHint(err, "`hgld curate check %s` lists all its errors; if its format was misjudged, name it with "+
 		"--format FORMAT", word(filepath.Base(path)))
 }
 
@@ -155,17 +156,35 @@ func runCurateImport(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	j.say("%s is read as %s", j.args[0], d.ReadAs())
+	j.log("%s is read as %s", j.args[0], d.ReadAs())
 	sayAdjudicated(j, logPath)
-	into, err := format.OpenImport(logPath, draftPath, c.String("by"), c.Bool("dry-run"), d)
+	return importDocument(c, j, d, c.String("by"), logPath, draftPath, policy)
+}
+
+// importDocument appends what a document says to a log. The command's argument is its name.
+func importDocument(c *cli.Context, j *job, d *format.Document, by, logPath, draftPath string,
+	policy curate.OnConflict) error {
+	into, err := format.OpenImport(logPath, draftPath, by, c.Bool("dry-run"), d)
 	if err != nil {
 		return importError(err, logPath, draftPath, j.args[0])
 	}
+	if len(into.Unknown) > 0 && !c.Bool("new-groups") {
+		lines := into.Unknown[:min(len(into.Unknown), mostUnknown)]
+		err := usagef("%s", strings.Join(lines, "\n"))
+		if more := len(into.Unknown) - len(lines); more > 0 {
+			err = usagef("%w\nand %d more lines", err, more)
+		}
+		err = withHint(err, "name one of the groups of %s, or let `hgld curate import --new-groups` make these", word(logPath))
+		return errors.Join(err, into.Close())
+	}
 	if len(into.New) > 0 {
-		j.say("%s: %s", count(len(into.New), "new group"), listed(into.New))
+		j.log("%s: %s", count(len(into.New), "new group"), listed(into.New))
 	}
 	return errors.Join(runImport(j, into, logPath, draftPath, policy, c.Bool("dry-run")), into.Close())
 }
+
+// mostUnknown is the number of lines with unknown groups that are listed.
+const mostUnknown = 10
 
 // importError adds the next step to an error of OpenImport.
 func importError(err error, logPath, draftPath, file string) error {
@@ -190,7 +209,7 @@ func runImport(j *job, into *format.Import, logPath, draftPath string, policy cu
 	if len(missing) > 0 && policy == curate.Stop {
 		return withHint(fmt.Errorf("%s: %s not in %s:%s", j.args[0], count(len(missing), "tag"), draftPath,
 			curate.RefsText(missing)),
-			"--on-conflict skip imports the others; `hgld curate lint --draft %s %s` suggests what was meant",
+			"--on-conflict skip imports the others; `hgld curate check --draft %s %s` suggests what was meant",
 			word(filepath.Base(draftPath)), word(filepath.Base(j.args[0])))
 	}
 	if dry {
@@ -227,7 +246,7 @@ func listImport(j *job, into *format.Import, logPath, draftPath string) error {
 	for _, r := range into.Missing {
 		j.print("not in %s: %v\n", draftPath, r)
 	}
-	j.say("%s would be appended to %s", count(len(into.Edits), "edit"), logPath)
+	j.log("%s would be appended to %s", count(len(into.Edits), "edit"), logPath)
 	return nil
 }
 

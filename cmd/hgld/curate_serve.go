@@ -22,6 +22,7 @@ import (
 	"hgld/curate/serve"
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
+	"hgld/labels"
 	"hgld/shards/examples"
 )
 
@@ -52,8 +53,7 @@ func curateServeCommand() *cli.Command {
 			&cli.StringFlag{Name: "origin",
 				Usage: "`ADDRESS` of a proxy with TLS on this machine through which the people of --people come: https://HOST"},
 			&cli.StringFlag{Name: "people",
-				Usage: "`FILE` with a name on each line of who may come by --origin; hgld adds a pass to each"},
-			&cli.StringFlag{Name: "vectors", Usage: "`FILE` of the draft's vectors (default: in the draft's folder)"},
+				Usage: "`FILE` with a name on each line of who may come by --origin; hgld adds an access key to each"},
 			&cli.StringFlag{Name: "tags", Usage: "tags.jsonl `FILE`, for links and images of landmarks",
 				DefaultText: "tags.jsonl"},
 			&cli.StringFlag{Name: "images",
@@ -75,11 +75,11 @@ func curateServeCommand() *cli.Command {
 			}
 			o := &serveOptions{
 				draft: cmp.Or(c.String("draft"), settings.Draft), out: cmp.Or(c.String("out"), settings.Out), by: c.String("by"),
-				port: c.Int("port"), vectors: c.String("vectors"), tags: cmp.Or(c.String("tags"), tags.Tags),
+				port: c.Int("port"), tags: cmp.Or(c.String("tags"), tags.Tags),
 				images:     c.String("images"),
 				adjudicate: c.StringSlice("adjudicate"), onConflict: cmp.Or(c.String("on-conflict"), settings.OnConflict),
 				log: c.String("log"), origin: c.String("origin"), people: c.String("people"),
-				also: settings.Also, undecided: settings.Undecided, named: c.IsSet("tags"),
+				undecided: settings.Undecided, named: c.IsSet("tags"),
 			}
 			if names := c.String("levels"); names != "" {
 				o.levels = strings.Split(names, ",")
@@ -100,11 +100,11 @@ func curateServeCommand() *cli.Command {
 
 // serveOptions are the flags of `hgld curate serve`.
 type serveOptions struct {
-	draft, log, by, out, also, vectors, tags, images, onConflict, origin, people string
-	port                                                                         int
-	adjudicate, levels                                                           []string
-	undecided                                                                    bool
-	named                                                                        bool // whether --tags was given
+	draft, log, by, out, tags, images, onConflict, origin, people string
+	port                                                          int
+	adjudicate, levels                                            []string
+	undecided                                                     bool
+	named                                                         bool // whether --tags was given
 }
 
 // chooseLog chooses the log of the page among those of the project, unless --log names one: the only
@@ -122,7 +122,7 @@ func (o *serveOptions) chooseLog(j *job, logs []string) error {
 		for _, log := range o.adjudicate {
 			names = append(names, j.project.Inside(log))
 		}
-		j.say("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
+		j.log("%s: the adjudicator's log of %s; --log opens a curator's own log", j.project.Inside(o.log),
 			strings.Join(names, " and "))
 	}
 	return nil
@@ -138,7 +138,7 @@ const serveHeap = 30
 // runCurateServe is `hgld curate serve`.
 func runCurateServe(j *job, o *serveOptions) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(serveHeap))
-	j.say("reading %s", o.draft)
+	j.log("reading %s", o.draft)
 	if len(o.adjudicate) == 1 {
 		return usagef("--adjudicate must be given at least twice, once for the log of each annotator; got 1")
 	}
@@ -148,16 +148,11 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 	if _, err := conflictPolicy(o.onConflict); err != nil {
 		return err
 	}
-	if o.vectors != "" {
-		if _, err := os.Stat(o.vectors); err != nil {
-			return err
-		}
-	}
 	people, err := o.readPeople(j)
 	if err != nil {
 		return err
 	}
-	in := append([]string{o.draft, o.vectors, o.tags}, o.logs()...)
+	in := append([]string{o.draft, o.tags}, o.logs()...)
 	err = j.project.CheckOutputs(pipeline.Writing{Command: "curate serve", Stage: "curate", In: in,
 		Out: []pipeline.Output{{Path: o.out, Kind: kindHierarchy}}, Replace: j.replace})
 	if err != nil {
@@ -180,17 +175,18 @@ func runCurateServe(j *job, o *serveOptions) (err error) {
 		}
 	}()
 	if contents.Torn != nil {
-		j.say("%v; it is left out", contents.Torn)
+		j.log("%v; it is left out", contents.Torn)
 	}
 	if have := contents.Header.Levels; len(o.levels) > 0 && !slices.Equal(have, o.levels) {
 		return usagef("%s has the levels %s, but --levels is %s; the levels of a log cannot change: name a new log with "+
 			"--log",
 			o.log, strings.Join(have, ","), strings.Join(o.levels, ","))
 	}
-	if by := contents.Header.By; by != "" && o.by != "" && by != o.by {
+	by := contents.Curator()
+	if by != "" && o.by != "" && by != o.by && people == nil {
 		return usagef("%s is the log of %s; every curator needs their own log: name yours with --log", o.log, by)
 	}
-	c := serve.Config{Save: log.Append, By: cmp.Or(contents.Header.By, o.by), Log: filepath.Base(o.log)}
+	c := serve.Config{Save: log.Append, By: cmp.Or(o.by, by), Log: filepath.Base(o.log)}
 	files, err := o.openSession(j, &c)
 	if err != nil {
 		return err
@@ -218,7 +214,7 @@ func (o *serveOptions) readPeople(j *job) ([]serve.Person, error) {
 	}
 	people, err := serve.ReadPeople(o.people)
 	if err == nil {
-		j.say("%s: %s; the link of each is %s/#key= and their pass", o.people, countPeople(len(people)), o.origin)
+		j.log("%s: %s; the link of each is %s/#key= and their access key", o.people, countPeople(len(people)), o.origin)
 	}
 	return people, err
 }
@@ -279,28 +275,35 @@ func (o *serveOptions) openSession(j *job, c *serve.Config) (*curate.Curation, e
 // logs returns the logs that `hgld curate apply` would replay.
 func (o *serveOptions) logs() []string { return append(slices.Clone(o.adjudicate), o.log) }
 
+// besideDraft says where the vectors of a draft belong.
+const besideDraft = "put beside the draft"
+
+// vectorsBeside is the file of a draft's vectors, "" if the draft was made without.
+func vectorsBeside(path string, d *labels.Draft) string {
+	if d.Origin.Vectors == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), filepath.Base(d.Origin.Vectors))
+}
+
 // fill adds vectors and tags to the page if they exist.
 func (o *serveOptions) fill(j *job, c *serve.Config, files *curate.Curation) (func() error, error) {
 	nothing := func() error { return nil }
-	path := o.vectors
-	if path == "" && files.Draft.Origin.Vectors != "" {
-		path = filepath.Join(filepath.Dir(o.draft), filepath.Base(files.Draft.Origin.Vectors))
-	}
-	vectors, err := space.Open(path, o.draft, files.Draft)
+	vectors, err := space.Open(vectorsBeside(o.draft, files.Draft), o.draft, files.Draft)
 	switch {
 	case err == nil:
 		c.Suggester, c.Splitter, c.Mapper = vectors, vectors, vectors
 		if c.Namer, err = serveNamer(j, files.Draft); err != nil {
 			return nothing, err
 		}
-	case errors.Is(err, fs.ErrNotExist) && o.vectors == "":
-		j.say("there are no vectors of %s: no suggestions, no splits, no map", o.draft)
+	case errors.Is(err, fs.ErrNotExist):
+		j.log("there are no vectors of %s: no suggestions, no splits, no map", o.draft)
 	default:
-		return nothing, vectorsHint(err)
+		return nothing, vectorsHint(err, besideDraft)
 	}
 	_, err = os.Stat(o.tags)
 	if errors.Is(err, fs.ErrNotExist) && o.images == "" && !o.named {
-		j.say("there is no %s: no examples of landmarks", o.tags)
+		j.log("there is no %s: no examples of landmarks", o.tags)
 		return nothing, nil
 	}
 	found, err := examples.Open(files.Draft, o.tags, o.images)
@@ -344,7 +347,7 @@ func (o *serveOptions) finish(j *job, replace bool) (string, error) {
 	settings := curateStage().Defaults()
 	settings.Draft, settings.Logs, settings.Out, settings.OnConflict, settings.Undecided = o.draft, o.logs(), o.out,
 		o.onConflict, o.undecided
-	settings.Also = o.also
+	settings.placeParents(j.project)
 	if !replace {
 		err := o.checkReplaced(&apply)
 		if err = withEdited(err, curateStage().CheckEdited(&apply, settings)); err != nil {
@@ -429,7 +432,7 @@ func (o *serveOptions) listen(j *job, c serve.Config, started func()) (err error
 	}
 	c.Linked = func(key string) {
 		if err := give("opened; for another tab or browser", key); err != nil {
-			j.say("the next link: %v", err)
+			j.log("the next link: %v", err)
 		}
 	}
 	s, err := serve.New(c)
@@ -442,10 +445,10 @@ func (o *serveOptions) listen(j *job, c serve.Config, started func()) (err error
 	}
 	started()
 	defer func() { err = errors.Join(err, link.Remove()) }()
-	j.say("%s: %s; every edit is saved at once; ctrl-C stops the server", o.log, count(c.Session.Version(), "edit"))
+	j.log("%s: %s; every edit is saved at once; ctrl-C stops the server", o.log, count(c.Session.Version(), "edit"))
 	if err := s.Serve(j.ctx, listener); err != nil {
 		return err
 	}
-	j.say("stopped; %s has %s", o.log, count(c.Session.Version(), "edit"))
+	j.log("stopped; %s has %s", o.log, count(c.Session.Version(), "edit"))
 	return nil
 }

@@ -35,7 +35,7 @@ func snapshotNamed(path string, edits []curate.Edit, name string) (curate.Named,
 	}
 	if len(numbers) == 0 {
 		return found, withHint(withCode(exitUsage, registry.Unknown("snapshot", name, names)),
-			"`hgld curate log --snapshots %s` lists them; `hgld curate snapshot`, or `P` on the page, makes one", word(path))
+			"`hgld curate snapshot --log %s` lists them; with a name, or by `P` on the page, it makes one", word(path))
 	}
 	return found, nil
 }
@@ -120,13 +120,23 @@ func stateText(s curate.Named) string { return fmt.Sprintf("%.80q (edit %d)", s.
 
 func curateSnapshotCommand() *cli.Command {
 	return &cli.Command{
-		Name: "snapshot", Usage: "name the present state of a log, or list the states with names", ArgsUsage: "[NAME]",
-		Description: "  hgld curate snapshot lunch                   one edit, which changes nothing; `P` on the page does the same\n" +
-			"  hgld curate snapshot                         the snapshots of the log\n" +
+		Name: "snapshot", Usage: "list the named states of a log, name the present one, or restore one", ArgsUsage: "[NAME]",
+		Description: "  hgld curate snapshot                         the snapshots of the log\n" +
+			"  hgld curate snapshot lunch                   name this state, by one edit; `P` on the page does the same\n" +
 			"  hgld curate log --compare lunch edits.jsonl  what differs now\n" +
-			"  hgld curate restore lunch                    back to it",
-		Flags:  appendFlags("check the name and write nothing"),
-		Action: actionWithArgs(0, 1, "the name of a snapshot", runCurateSnapshot),
+			"  hgld curate snapshot --restore lunch --dry-run   the tags that would change\n" +
+			"  hgld curate snapshot --restore lunch         restore it, by one edit; the later edits stay in the log\n" +
+			"  hgld curate snapshot --restore '#12'         the snapshot of edit 12",
+		Flags: appendFlags(&cli.StringFlag{Name: "restore", Usage: "`NAME` of the snapshot to restore"}),
+		Action: actionWithArgs(0, 1, "the name of a snapshot", func(c *cli.Context, j *job) error {
+			if !c.IsSet("restore") {
+				return runCurateSnapshot(c, j)
+			}
+			if len(j.args) > 0 {
+				return usagef("--restore names the snapshot; got the argument %.80q as well", j.args[0])
+			}
+			return withLog(c, j, !c.Bool("dry-run"), func(l *openedLog) error { return restore(j, l, c.String("restore")) })
+		}),
 	}
 }
 
@@ -148,7 +158,7 @@ func runCurateSnapshot(c *cli.Context, j *job) error {
 	if strings.TrimSpace(name) == "" {
 		return usagef("the name of a snapshot is empty")
 	}
-	return withLog(c, j, func(l *openedLog) error {
+	return withLog(c, j, !c.Bool("dry-run"), func(l *openedLog) error {
 		for _, s := range curate.Snapshots(l.session.Edits()) {
 			if s.Name == name {
 				return usagef("%s has a snapshot %s already; give this state another name", l.path, stateText(s))
@@ -158,7 +168,7 @@ func runCurateSnapshot(c *cli.Context, j *job) error {
 			return err
 		}
 		if l.save == nil {
-			j.say("%.80q would be a snapshot of %s, after %s", name, l.path, count(l.session.Version(), "edit"))
+			j.log("%.80q would be a snapshot of %s, after %s", name, l.path, count(l.session.Version(), "edit"))
 			return j.show(map[string]any{"log": l.path, "snapshot": nil}, "")
 		}
 		list := curate.Snapshots(l.session.Edits())
@@ -168,56 +178,42 @@ func runCurateSnapshot(c *cli.Context, j *job) error {
 	})
 }
 
-func curateRestoreCommand() *cli.Command {
-	return &cli.Command{
-		Name: "restore", Usage: "bring back the state of a snapshot of a log, by one edit", ArgsUsage: "NAME",
-		Description: "  hgld curate snapshot                         the snapshots of the log\n" +
-			"  hgld curate restore --dry-run lunch          the labels that would change\n" +
-			"  hgld curate restore lunch                    one edit, as on the page; the later ones stay in the log\n" +
-			"  hgld curate restore '#12'                    the snapshot of edit 12",
-		Flags:  appendFlags("list the tags that would change and write nothing"),
-		Action: actionWithArgs(1, 1, "the name of a snapshot", runCurateRestore),
+// restore brings back the state of a snapshot, unless this is a dry run.
+func restore(j *job, l *openedLog, name string) error {
+	edits := l.session.Edits()
+	to, err := snapshotNamed(l.path, edits, name)
+	if err != nil {
+		return err
 	}
-}
-
-// runCurateRestore is `hgld curate restore`.
-func runCurateRestore(c *cli.Context, j *job) error {
-	return withLog(c, j, func(l *openedLog) error {
-		edits := l.session.Edits()
-		to, err := snapshotNamed(l.path, edits, j.args[0])
-		if err != nil {
+	changes, err := l.session.ChangesBetween(len(edits), to.Seq)
+	if err != nil {
+		return err
+	}
+	details, err := l.session.DetailsBetween(len(edits), to.Seq)
+	if err != nil {
+		return err
+	}
+	lost, back := curate.RestoreEffect(edits, to.Seq)
+	differs, written := lost+back > 0, l.save != nil
+	if differs {
+		if err := l.add(curate.Edit{Op: curate.Restore, Of: to.Seq, Note: to.Name}); err != nil {
 			return err
 		}
-		changes, err := l.session.ChangesBetween(len(edits), to.Seq)
-		if err != nil {
-			return err
-		}
-		details, err := l.session.DetailsBetween(len(edits), to.Seq)
-		if err != nil {
-			return err
-		}
-		lost, back := curate.RestoreEffect(edits, to.Seq)
-		differs, written := lost+back > 0, l.save != nil
-		if differs {
-			if err := l.add(curate.Edit{Op: curate.Restore, Of: to.Seq, Note: to.Name}); err != nil {
-				return err
-			}
-		}
-		if j.json {
-			return writeJSON(j, map[string]any{"log": l.path, "snapshot": to, "changes": changedTags(l.session, changes),
-				"details": details, "edits_out": lost, "edits_back": back, "written": written && differs})
-		}
-		if !differs {
-			j.print("%s: nothing to restore: the state is that of %s\n", l.path, stateText(to))
-			return nil
-		}
-		j.print("%s%s", l.session.ChangesText(changes), detailsText(l.session, details))
-		effect := fmt.Sprintf("%s; %s out of force, %d back in force", count(len(changes), "tag"), count(lost, "edit"), back)
-		if written {
-			j.print("%s: restore %s: %s\n", l.path, stateText(to), effect)
-		} else {
-			j.say("restoring %s would be one edit of %s: %s", stateText(to), l.path, effect)
-		}
+	}
+	if j.json {
+		return writeJSON(j, map[string]any{"log": l.path, "snapshot": to, "changes": changedTags(l.session, changes),
+			"details": details, "edits_out": lost, "edits_back": back, "written": written && differs})
+	}
+	if !differs {
+		j.print("%s: nothing to restore: the state is that of %s\n", l.path, stateText(to))
 		return nil
-	})
+	}
+	j.print("%s%s", l.session.ChangesText(changes), detailsText(l.session, details))
+	effect := fmt.Sprintf("%s; %s out of force, %d back in force", count(len(changes), "tag"), count(lost, "edit"), back)
+	if written {
+		j.print("%s: restore %s: %s\n", l.path, stateText(to), effect)
+	} else {
+		j.log("restoring %s would be one edit of %s: %s", stateText(to), l.path, effect)
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/tagdata"
 	"hgld/labels"
 )
@@ -35,17 +36,13 @@ func TestWalkFromRealTagsToLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := session.Load(c.Edits); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(session.Load(c.Edits))(t)
 	h, err := session.Hierarchy(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := labels.WriteHierarchy(&file, h); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, labels.WriteHierarchy(&file, h))
 	if h, err = labels.ReadHierarchy(&file, "hierarchy.json"); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +103,8 @@ func readWants(t *testing.T) wants {
 // tags had to move, and how many actions that is if each move counts by itself.
 func curateReal(t *testing.T, draft *labels.Draft, w wants, path string) (moves, actions int) {
 	t.Helper()
-	session, err := curate.NewSession(draft, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := curate.CreateLog(path, curate.Header{By: "walk", DraftSHA256: "draft"}); err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(curate.NewSession(draft, nil))(t)
+	must.Do(t, curate.CreateLog(path, curate.Header{By: "walk", DraftSHA256: "draft"}))
 	log, _, err := curate.OpenLog(path)
 	if err != nil {
 		t.Fatal(err)
@@ -121,9 +113,7 @@ func curateReal(t *testing.T, draft *labels.Draft, w wants, path string) (moves,
 	do := func(e curate.Edit) {
 		e.Base, e.By = session.Version(), "walk"
 		e.At = time.Date(2026, 11, 21, 9, 0, session.Version(), 0, time.UTC)
-		if _, err := session.Apply(e, log.Append); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(session.Apply(e, log.Append))(t)
 	}
 	for _, kind := range curate.Kinds {
 		var groups []curate.Ref

@@ -13,8 +13,9 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
-	"hgld/train/history"
+	"hgld/train/experiment/report"
 )
 
 // publishedFolders writes a made-up data set for every folder that
@@ -34,18 +35,13 @@ func publishedFolders(t *testing.T) {
 	tw, zw := tar.NewWriter(&tarred), zip.NewWriter(&zipped)
 	for name, data := range inat.files {
 		if strings.HasSuffix(name, ".jpg") {
-			if err := tw.WriteHeader(&tar.Header{Name: name, Size: int64(len(data)), Mode: 0o644}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, tw.WriteHeader(&tar.Header{Name: name, Size: int64(len(data)), Mode: 0o644}))
 			tw.Write([]byte(data))
 		}
 	}
 	for name, data := range inshop.files {
 		if member, image := strings.CutPrefix(name, "Img/"); image {
-			w, err := zw.Create(member)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(zw.Create(member))(t)
 			w.Write([]byte(data))
 		}
 	}
@@ -62,16 +58,20 @@ func publishedFolders(t *testing.T) {
 	drawing := inat.files["train_val2018/Aves/0/0.jpg"]
 	for name, data := range map[string]string{"train_val2018.tar": tarred.String(),
 		"inshop/Img/img.zip": zipped.String(), "labels.csv": labelFile,
+		"coco/val2017/1.jpg": drawing,
+		"coco/annotations/instances_val2017.json": `{"images": [{"id": 1, "file_name": "1.jpg"}], "annotations":
+			[{"image_id": 1, "category_id": 1}], "categories": [{"id": 1, "name": "cat", "supercategory": "animal"}]}`,
 		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n",
 		"inat2021/train_mini/00000_Plantae_Prunella_vulgaris/1.jpg": drawing,
 		"ranks.csv": "species,genus,family,order,class,phylum,kingdom\n00000_Plantae_Prunella_vulgaris," +
 			"Prunella (Lamiaceae),Lamiaceae,Lamiales,Magnoliopsida,Tracheophyta,Plantae\n",
 		projectFile: publishedProject} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
-			t.Fatal(err)
+		testfile.Write(t, ".", name, data)
+	}
+	for _, split := range []string{"train", "val", "test"} {
+		testfile.Write(t, "fgvc-aircraft-2013b/data/images", split+".jpg", drawing)
+		for _, level := range []string{"variant", "family", "manufacturer"} {
+			testfile.Write(t, "fgvc-aircraft-2013b/data", "images_"+level+"_"+split+".txt", split+" 707-320\n")
 		}
 	}
 }
@@ -79,24 +79,19 @@ func publishedFolders(t *testing.T) {
 // Every command of the document is run, in its order, but for the recipes, which
 // train a ResNet-50.
 func TestCommandsOfTheDataSetsDocumentRun(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(goldens.Root(), "docs", "datasets.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), "docs", "datasets.md")))(t)
 	publishedFolders(t)
 	mirror := publishGLDv2(t, []byte("no image"))
 	trained, commands := false, 0
 	for line := range strings.Lines(string(text)) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "hgld ")
 		command, _, _ = strings.Cut(command, " # ")
-		if !ok || !strings.HasPrefix(line, "    ") || strings.HasPrefix(command, "train recipe") {
+		if !ok || !strings.HasPrefix(line, "    ") || strings.HasPrefix(command, "train run --config") {
 			continue
 		}
 		if strings.HasPrefix(command, "eval") && !trained {
 			trained = true
-			if code, _, errs := run(t, "train", "run", "--data", "animal", "--out", "runs/animal"); code != 0 {
-				t.Fatal(errs)
-			}
+			succeeds(t, "train", "run", "--data", "animal", "--out", "runs/animal")
 		}
 		args := strings.Fields(command)
 		if strings.HasPrefix(command, "shards fetch") {
@@ -124,14 +119,14 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 	} {
 		testfile.Write(t, ".", name, sealed(t, text))
 	}
-	code, out, errs := run(t, "eval", "overall", "fine.json", "coarse.json")
+	code, out, errs := run(t, "eval", "compare", "--mean", "fine.json", "coarse.json")
 	if want := "fine.json fine        50.00   100.00\ncoarse.json coarse    25.00    50.00\no" +
 		"verall               37.50    " +
 		"75.00\n"; code != 0 || !strings.HasSuffix(out, want) {
 		t.Errorf("exit code %d\n%s%s\nwant\n%s", code, out, errs, want)
 	}
-	_, out, _ = run(t, "eval", "overall", "--json", "fine.json", "coarse.json")
-	var got history.MeanTable
+	_, out, _ = run(t, "eval", "compare", "--mean", "--json", "fine.json", "coarse.json")
+	var got report.MeanTable
 	if err := json.Unmarshal([]byte(out), &got); err != nil || math.Abs(float64(got.Overall["AP"])-0.375) > 1e-12 ||
 		len(got.Rows) != 2 {
 		t.Errorf("%v, %+v", err, got)
@@ -140,11 +135,11 @@ func TestOverallIsTheMeanOverBenchmarks(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "name the results"}, {[]string{"fine.json", "other.json"}, "other.json does not have the metrics of fine.json"},
+		{nil, "name results of"}, {[]string{"fine.json", "other.json"}, "other.json does not have the metrics of fine.json"},
 		{[]string{"none.json"}, "not a result of `hgld eval run`"}, {[]string{"newer.json"}, "use a newer hgld"},
 		{[]string{"missing.json"}, "missing.json"},
 	} {
-		if code, _, errs := run(t, slices.Concat([]string{"eval", "overall"}, c.args)...); code == 0 ||
+		if code, _, errs := run(t, slices.Concat([]string{"eval", "compare", "--mean"}, c.args)...); code == 0 ||
 			!strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit code %d, no %q in\n%s", c.args, code, c.want, errs)
 		}

@@ -12,8 +12,8 @@ import (
 
 	"hgld/cmd/hgld/internal/demo"
 	"hgld/internal/pipeline"
-	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 	"hgld/train/selection"
 )
@@ -28,7 +28,6 @@ func demoCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to work in; it must not exist yet, or be empty"},
 			&cli.IntFlag{Name: "steps", Usage: "training `STEPS` of each model", Value: demoSteps},
-			&cli.IntFlag{Name: "threads", Usage: "threads for training; 0: all processors"},
 			deviceFlag(),
 		},
 		Action: func(c *cli.Context) error {
@@ -38,15 +37,15 @@ func demoCommand() *cli.Command {
 			if err := pipeline.CheckHome("demo", c.String("out")); err != nil {
 				return err
 			}
-			name, _, err := chosenDevice(c, &pipeline.Project{})
+			m, err := machineOf(c, &pipeline.Project{})
 			if err != nil {
 				return err
 			}
-			if err := usableDevice(name, environmentOf(c).cards); err != nil { // checked before the earlier stages run
+			if err := usableDevice(m.Device, environmentOf(c).cards); err != nil { // checked before the earlier stages run
 				return err
 			}
 			return runDemo(c.Context, environmentOf(c).cards, demo.Options{
-				Folder: c.String("out"), Steps: c.Int("steps"), Threads: c.Int("threads"), Device: name,
+				Folder: c.String("out"), Steps: c.Int("steps"), Threads: m.Threads, Device: m.Device,
 				Stdout: c.App.Writer, Stderr: c.App.ErrWriter,
 			})
 		},
@@ -102,14 +101,14 @@ func embedHeldOut(ctx context.Context, o *demo.Options, cards []device.Kind, dir
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &job{stderr: o.Stderr, device: o.Device, cards: cards, quiet: true}
+	j := &job{stderr: o.Stderr, device: o.Device, threads: o.Threads, cards: cards, quiet: true}
 	defer func() { err = errors.Join(err, j.Close()) }()
-	b, err := j.openDevice(o.Threads)
+	b, err := j.openDevice()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, run := range runs {
-		m, err := train.Open(filepath.Join(dir, run), b, decoder, false)
+		m, err := evaluation.Open(filepath.Join(dir, run), b, decoder, false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,4 +123,12 @@ func embedHeldOut(ctx context.Context, o *demo.Options, cards []device.Kind, dir
 		rows = append(rows, slices.Collect(slices.Chunk(values, t.Shape[1])))
 	}
 	return heldOut{data.Query, data}, rows, nil
+}
+
+// demoAdvice has the exit codes and next steps for errors of the demo.
+var demoAdvice = []advice{
+	kind(exitInterrupted, func(*demo.StoppedError) string {
+		return "the demo cannot be resumed; start it again: hgld demo --out another-folder"
+	}),
+	sentinel(demo.ErrInUse, exitUsage, "name a folder that does not exist yet: hgld demo --out new-folder"),
 }

@@ -13,6 +13,7 @@ import (
 
 	"hgld/cmd/hgld/internal/demo"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 )
 
 // demoIn runs the demo in a folder of its own and returns what it printed.
@@ -44,13 +45,15 @@ func demoIn(t *testing.T, args ...string) (dir, out string) {
 var demoHash = regexp.MustCompile(`sha256 of labels and table: ([0-9a-f]{64})`)
 
 func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
-	dir, out := demoIn(t, "--steps", "2", "--threads", "2")
+	t.Setenv("HGLD_THREADS", "2")
+	dir, out := demoIn(t, "--steps", "2")
 	hash := demoHash.FindStringSubmatch(out)
 	if hash == nil {
 		t.Error("the demo prints no hash")
 	}
 	if effort.Exhaustive() {
-		_, alone := demoIn(t, "--steps", "2", "--threads", "1")
+		t.Setenv("HGLD_THREADS", "1")
+		_, alone := demoIn(t, "--steps", "2")
 		if again := demoHash.FindStringSubmatch(alone); !slices.Equal(again, hash) {
 			t.Errorf("hashes %v and %v: want the same one from one thread and two", again, hash)
 		}
@@ -68,9 +71,7 @@ func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "moved")
 	for _, project := range []string{dir, elsewhere} {
 		if project == elsewhere {
-			if err := os.Rename(dir, elsewhere); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(dir, elsewhere))
 		}
 		var status, stderr bytes.Buffer
 		if code := hgld([]string{"hgld", "status", "-C", project}, &status, &stderr); code != exitOK ||
@@ -84,10 +85,7 @@ func TestDemoIsFinishedAndGivesTheSameBytesTwice(t *testing.T) {
 		stderr.String(), want) {
 		t.Errorf("the page of the demo's project: %s", &stderr)
 	}
-	report, err := os.ReadFile(filepath.Join(elsewhere, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(os.ReadFile(filepath.Join(elsewhere, "report.html")))(t)
 	if n := bytes.Count(report, []byte(`<figure class="query">`)); n != 12 {
 		t.Errorf("the report shows %d queries, want 6 for each of 2 models", n)
 	}
@@ -106,16 +104,14 @@ func TestInterruptedDemoPromisesNoContinuation(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	if text := stderr.String(); !strings.Contains(text, "the demo cannot be resumed") ||
-		strings.Contains(text, "the same command continues") {
+		strings.Contains(text, "run the same command again to resume") {
 		t.Errorf("message %q", text)
 	}
 }
 
 func TestDemoLeavesAFolderThatIsInUseAlone(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "mine.txt"), []byte("x"), 0o644))
 	var stdout, stderr bytes.Buffer
 	if code := hgld([]string{"hgld", "demo", "--out", dir}, &stdout, &stderr); code != exitUsage {
 		t.Errorf("exit code %d, want %d", code, exitUsage)

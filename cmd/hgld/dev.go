@@ -13,19 +13,21 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func devCommand() *cli.Command {
-	return group("dev", "tools to try hgld without a network",
+	dev := group("dev", "tools to try hgld without a network",
 		"  hgld dev fake-wikimedia --landmarks 1000     serves made-up landmarks", fakeWikimediaCommand())
+	dev.Hidden = true
+	return dev
 }
 
 func fakeWikimediaCommand() *cli.Command {
 	return &cli.Command{
 		Name: "fake-wikimedia", Usage: "serve an imitation of Wikimedia on this machine: category pages and both APIs",
 		Description: "  hgld dev fake-wikimedia --port 8099 --landmarks 1000 --categories categories.csv\n" +
-			"  hgld scrape run --split train --base-url http://127.0.0.1:8099 --wikidata-url http://127.0.0.1:8099 " +
+			"  hgld scrape run --split train -o base_url=http://127.0.0.1:8099 -o wikidata_url=http://127.0.0.1:8099 " +
 			"--source api --contact you@university.edu\n" +
 			"  hgld dev fake-wikimedia --failures 0.2       one request in five fails\n" +
 			"  hgld dev fake-wikimedia --no-limits          enforce no rate, for scrape run --rate 0\n\n" +
@@ -41,8 +43,6 @@ func fakeWikimediaCommand() *cli.Command {
 			&cli.StringFlag{Name: "log", Usage: "at the end, write one line of JSON per request to `FILE`"},
 			&cli.BoolFlag{Name: "no-limits", Usage: "do not enforce the rules"},
 			&cli.Float64Flag{Name: "failures", Usage: "`SHARE` of requests that fail, from 0 to less than 1"},
-			&cli.DurationFlag{Name: "latency", Usage: "`TIME` to wait before every answer"},
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` that selects the failing requests", Value: 1},
 			replaceFlag()),
 		Action: serveFakeWikimedia,
 	}
@@ -75,7 +75,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	}
 	site := fakecommons.New(pages)
 	site.Add(fakecommons.CorpusItems(pages)...)
-	site.Failures, site.Latency, site.Seed = failures, c.Duration("latency"), c.Uint64("seed")
+	site.Failures, site.Seed = failures, 1
 	if !c.Bool("no-limits") {
 		site.Limits = fakecommons.WikimediaLimits()
 	}
@@ -86,7 +86,7 @@ func serveFakeWikimedia(c *cli.Context) (err error) {
 	server := &http.Server{Handler: site, ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(j.ctx, func() { _ = server.Close() })
 	defer stop()
-	j.say("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"),
+	j.log("%s in %s; serving them at http://%s until ctrl-C", count(n, "landmark"), c.String("categories"),
 		listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -101,9 +101,9 @@ func reportFakeWikimedia(j *job, site *fakecommons.Server, log string) error {
 	for _, r := range requests {
 		asked[r.Action == "page"]++
 	}
-	j.say("%s for pages and %d to the APIs", count(asked[true], "request"), asked[false])
+	j.log("%s for pages and %d to the APIs", count(asked[true], "request"), asked[false])
 	if broken := site.Violations(); len(broken) > 0 {
-		j.say("%s broke a rule, the first: %s", count(len(broken), "request"), broken[0])
+		j.log("%s broke a rule, the first: %s", count(len(broken), "request"), broken[0])
 	}
 	if log == "" {
 		return nil

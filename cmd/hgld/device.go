@@ -2,29 +2,31 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"strings"
 
 	"github.com/urfave/cli/v2"
-	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/img"
-	"hgld/internal/launcher"
 	"hgld/internal/pipeline"
+	"hgld/internal/ranks/launch"
+	"hgld/internal/report"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
 )
 
-// The device is a setting of the project, not of a stage: --device, the variable
-// HGLD_DEVICE, or device in hgld.yaml. A training also has run.device.
+// machineSettings are settings of the computer, at the top of hgld.yaml, which hold for all stages.
+type machineSettings struct {
+	Threads int    `yaml:"threads" flag:"-" range:"0 1024" usage:"threads on the CPU; 0: one for each processor. No result depends on it"`
+	Device  string `yaml:"device" usage:"where to compute; hgld --help lists the values of --device"`
+
+	Pictures report.Style `yaml:"pictures"` // of figures, plots and the reports of studies
+}
+
 const (
-	deviceKey      = "device"
-	deviceVariable = "HGLD_DEVICE"
-	deviceUsage    = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train or " +
-		"embed on several, cuda:0-3, cuda:0,2 or cuda:all"
+	deviceKey   = "device"
+	deviceUsage = "where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N; to train, " +
+		"embed or evaluate on several, cuda:0-3, cuda:0,2 or cuda:all"
 )
 
 // builtCards lists the kinds of GPUs in this build, in the order in which auto tries them.
@@ -54,26 +56,20 @@ func withDeviceFlag(c *cli.Command) *cli.Command {
 
 func deviceFlag() cli.Flag { return &cli.StringFlag{Name: deviceKey, Usage: deviceUsage} }
 
-// chosenDevice returns the name of the device and where it was set. The command line comes
-// before the environment, and the environment before hgld.yaml.
-func chosenDevice(c *cli.Context, p *pipeline.Project) (name, origin string, err error) {
-	name, origin = device.Auto, "default"
-	if node := p.Value(deviceKey); node != nil && node.Tag != "!!null" {
-		name, origin = node.Value, fmt.Sprintf("%s:%d", p.File, node.Line)
-		if node.Kind != yaml.ScalarNode {
-			return "", "", usagef("%s: device is not a name; want one such as auto, cpu or cuda", origin)
+func defaultMachine() any { return &machineSettings{Device: device.Auto} }
+
+// machineOf returns the settings of the computer that a command line chooses in a project.
+func machineOf(c *cli.Context, p *pipeline.Project) (machineSettings, error) {
+	m := defaultMachine().(*machineSettings)
+	err := p.LoadTop(c, m)
+	if err == nil {
+		if err = checkDevice(m.Device); err != nil {
+			err = usagef("%s: %w", p.Origin(deviceKey), err)
+		} else if err = m.Pictures.Check(); err != nil {
+			err = usagef("%s: pictures.%w", p.Origin("pictures.width"), err)
 		}
 	}
-	if v, set := os.LookupEnv(deviceVariable); set {
-		name, origin = v, "$"+deviceVariable
-	}
-	if c != nil && c.IsSet(deviceKey) {
-		name, origin = c.String(deviceKey), "--"+deviceKey
-	}
-	if err := checkDevice(name); err != nil {
-		return "", "", usagef("%s: %w", origin, err)
-	}
-	return name, origin, nil
+	return *m, err
 }
 
 // checkDevice returns an error for a name of no device and no group of devices.
@@ -85,20 +81,9 @@ func checkDevice(name string) error {
 	return err
 }
 
-// trainingDevice returns the device of a training: run.device, unless --device or
-// HGLD_DEVICE names one. A run.device set by -o or by a variable overrides HGLD_DEVICE.
-func (j *job) trainingDevice(s *trainSettings) string {
-	own, from := s.Config.Run.Device, j.project.Origin("train.run.device")
-	switch said := strings.HasPrefix(from, "-o") || strings.HasPrefix(from, "$"); {
-	case own == "", j.deviceOrigin == "--"+deviceKey, j.deviceOrigin == "$"+deviceVariable && !said:
-		return j.device
-	}
-	return own
-}
-
 // openTraining opens the device of a training. Several processes then wait for one another.
-func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
-	name := j.trainingDevice(s)
+func (j *job) openTraining() (device.Backend, error) {
+	name := j.device
 	if j.card != "" {
 		name = j.card
 	}
@@ -106,7 +91,7 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := j.open(name, s.Config.Run.Threads)
+	b, err := j.open(name)
 	if err != nil || j.ranks == nil {
 		return b, err
 	}
@@ -115,33 +100,39 @@ func (j *job) openTraining(s *trainSettings) (device.Backend, error) {
 		if err := j.join(); err != nil {
 			return nil, err
 		}
-		return cpu.Join(cpu.New(s.Config.Run.Threads), j.ranks.world), nil // with its share of the processors
+		return cpu.Join(cpu.New(j.threads), j.ranks.World), nil // with its share of the processors
 	case *cuda.Backend:
 		return j.joinCards(b)
 	}
 	return nil, withHint(usagef("%s started %d processes, and on %s they cannot train together",
-		j.ranks.place.Launcher, j.ranks.count(), b.Name()),
-		"--device cpu trains on the processors; %s=off trains in each process alone", launcher.Variable)
+		j.ranks.Place.Launcher, j.ranks.Count(), b.Name()),
+		"--device cpu trains on the processors; %s=off trains in each process alone", launch.Variable)
 }
 
-// openDevice opens the device of a command. threads applies to the CPU.
-func (j *job) openDevice(threads int) (device.Backend, error) { return j.open(j.device, threads) }
+// openDevice opens the device of a command. If processes that have not met yet divide its work, they meet.
+func (j *job) openDevice() (device.Backend, error) {
+	if j.ranks != nil && j.ranks.Group == nil {
+		return j.openTraining()
+	}
+	return j.open(j.device)
+}
 
 // openNetwork opens what a network that reads images needs: a decoder, and the device of the command.
-func (j *job) openNetwork(threads int) (*img.Decoder, device.Backend, error) {
+func (j *job) openNetwork() (*img.Decoder, device.Backend, error) {
 	decoder, _, err := imageDecoder()
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := j.openDevice(threads)
+	b, err := j.openDevice()
 	return decoder, b, err
 }
 
 // open opens a device. auto opens the first usable GPU and reports it, and otherwise the CPU.
 // It returns an error if a GPU is named and not usable. Close releases the device.
-func (j *job) open(name string, threads int) (device.Backend, error) {
+func (j *job) open(name string) (device.Backend, error) {
 	if group, err := device.ParseGroup(name); err == nil && group != nil {
-		return nil, usagef("device %s is several GPUs, which only trainings and `hgld eval embed` use: name one", name)
+		return nil, usagef("device %s is several GPUs, which only train, embed-images and eval run --run can use; name one",
+			name)
 	}
 	p, err := device.ParsePlace(name)
 	if err != nil {
@@ -149,16 +140,16 @@ func (j *job) open(name string, threads int) (device.Backend, error) {
 	}
 	b, err := device.Opener{
 		Kinds: j.cards,
-		CPU:   func() device.Backend { return cpu.New(threads) },
+		CPU:   func() device.Backend { return cpu.New(j.threads) },
 		Opened: func(kind string, card int, found string) {
-			j.say("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
+			j.log("computing on %s:%d, %s; --device cpu uses the CPU instead", kind, card, found)
 		},
 		Skipped: func(found string, err error) {
-			j.say("%s cannot be used, so the CPU computes: %v", found, err)
+			j.log("%s cannot be used, so the CPU computes: %v", found, err)
 		},
 	}.Open(name, p)
 	if c, ok := b.(*cuda.Backend); ok {
-		c.Say = func(text string) { j.say("%s", text) }
+		c.Log = func(text string) { j.log("%s", text) }
 	}
 	if closer, ok := b.(io.Closer); ok && err == nil {
 		j.opened = append(j.opened, closer)
@@ -183,7 +174,7 @@ func usableDevice(name string, cards []device.Kind) error {
 	if err != nil || p.Kind == device.Auto {
 		return err
 	}
-	j := &job{quiet: true, cards: cards}
-	_, err = j.open(name, 1)
+	j := &job{quiet: true, cards: cards, threads: 1}
+	_, err = j.open(name)
 	return errors.Join(err, j.Close())
 }

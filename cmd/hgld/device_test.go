@@ -13,17 +13,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/pipeline"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
 
-// fakeCards stand for cards that this machine has not: processors, of which the tests
+// fakeCards stand for GPUs that this machine has not: processors, of which the tests
 // count which were opened and closed.
 type fakeCards struct {
 	found  string // what a probe finds
 	absent error  // what it misses
-	broken error  // why no card opens
+	broken error  // why no GPU opens
 	opened []int
 	closed int
 }
@@ -48,7 +48,7 @@ func (f *fakeCards) kinds() []device.Kind {
 				return nil, f.broken
 			}
 			if n > 1 {
-				return nil, fmt.Errorf("there are 2 cards, and no card %d", n)
+				return nil, fmt.Errorf("there are 2 GPUs, and no GPU %d", n)
 			}
 			f.opened = append(f.opened, n)
 			return &fakeCard{cpu.New(1), f}, nil
@@ -73,7 +73,7 @@ func evaluate(t *testing.T, cards []device.Kind, args ...string) (code int, stde
 
 func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 	embeddingFiles(t)
-	f := &fakeCards{found: "a made-up card"}
+	f := &fakeCards{found: "a made-up GPU"}
 	for _, c := range []struct {
 		file, variable, flag string
 		opened               []int
@@ -92,12 +92,10 @@ func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 		if c.file != "" {
 			project += "device: " + c.file + "\n"
 		}
-		if err := os.WriteFile(projectFile, []byte(project), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		os.Unsetenv(deviceVariable)
+		must.Do(t, os.WriteFile(projectFile, []byte(project), 0o644))
+		os.Unsetenv("HGLD_DEVICE")
 		if c.variable != "" {
-			t.Setenv(deviceVariable, c.variable)
+			t.Setenv("HGLD_DEVICE", c.variable)
 		}
 		var args []string
 		if c.flag != "" {
@@ -106,10 +104,10 @@ func TestDeviceFlagOverridesVariableOverridesFile(t *testing.T) {
 		f.opened, f.closed = nil, 0
 		code, errs := evaluate(t, f.kinds(), args...)
 		if code != exitOK || !slices.Equal(f.opened, c.opened) || f.closed != len(c.opened) {
-			t.Errorf("%s: exit code %d, cards %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened,
+			t.Errorf("%s: exit code %d, GPUs %v were opened, want %v, and %d closed\n%s", what, code, f.opened, c.opened,
 				f.closed, errs)
 		}
-		if said := strings.Contains(errs, "computing on cuda:0, a made-up card"); said != c.said {
+		if said := strings.Contains(errs, "computing on cuda:0, a made-up GPU"); said != c.said {
 			t.Errorf("%s: said %v\n%s", what, said, errs)
 		}
 	}
@@ -124,9 +122,9 @@ func TestAutoFallsBackToTheCPU(t *testing.T) {
 	f.absent = errors.New("cuInit: CUDA_ERROR_SYSTEM_NOT_READY")
 	if code, errs := evaluate(t, f.kinds()); code != exitOK ||
 		!strings.Contains(errs, "cuda cannot be used, so the CPU computes: cuInit: CUDA_ERROR_SYSTEM_NOT_READY") {
-		t.Errorf("a card that does not start: exit code %d\n%s", code, errs)
+		t.Errorf("a GPU that does not start: exit code %d\n%s", code, errs)
 	}
-	f.absent, f.found, f.broken = nil, "a made-up card", errors.New("its memory is full")
+	f.absent, f.found, f.broken = nil, "a made-up GPU", errors.New("its memory is full")
 	if code, errs := evaluate(t, f.kinds()); code != exitOK ||
 		!strings.Contains(errs, "so the CPU computes: its memory is full") {
 		t.Errorf("exit code %d\n%s", code, errs)
@@ -145,7 +143,7 @@ func TestNamedDeviceThatIsNotUsableIsAnError(t *testing.T) {
 	}{
 		{nil, "cuda", exitNoGPU, "device cuda: this build of hgld does not support it"},
 		{absent.kinds(), "cuda", exitNoGPU, "device cuda: no libcuda.so.1 in /usr/lib"},
-		{present.kinds(), "cuda:7", exitNoGPU, "device cuda:7: there are 2 cards, and no card 7"},
+		{present.kinds(), "cuda:7", exitNoGPU, "device cuda:7: there are 2 GPUs, and no GPU 7"},
 		{present.kinds(), "cudda", exitUsage, `--device: unknown device "cudda": did you mean "cuda"?`},
 		{present.kinds(), "cpu:1", exitUsage, `--device: device "cpu:1": want one of auto, cpu, cuda`},
 		{present.kinds(), "cuda:x", exitUsage, "such as cuda:1"},
@@ -179,43 +177,17 @@ func TestDemoChecksItsDeviceFirst(t *testing.T) {
 func TestMisspeltDeviceInTheProjectIsAnError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
-		"hgld: 1\ndevice: gpu\n":       `hgld.yaml:2: unknown device "gpu"`,
-		"hgld: 1\ndevice: [cuda]\n":    "hgld.yaml:2: device is not a name; want one such as auto, cpu or cuda",
-		"train:\n  run: {device: g}\n": `run.device: unknown device "g"`,
+		"hgld: 1\ndevice: gpu\n":    `hgld.yaml:2: unknown device "gpu"`,
+		"hgld: 1\ndevice: [cuda]\n": "hgld.yaml:2: device: ",
+		"threads: 5000\n":           "hgld.yaml:1: threads is 5000, want a whole number from 0 to 1024",
 	} {
-		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, errs := run(t, "config", "check"); code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%q: exit code %d, want %q\n%s", text, code, want, errs)
-		}
+		must.Do(t, os.WriteFile(projectFile, []byte(text), 0o644))
+		says(t, exitUsage, want, "config", "check")
 	}
-	if err := os.WriteFile(projectFile, []byte("device:\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(projectFile, []byte("device:\n"), 0o644))
 	if code, out, errs := run(t, "config", "show", "--origin"); code != exitOK ||
 		!strings.Contains(out, "device: auto # default") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
-	}
-}
-
-// A training's own device beats that of the project, and both bow to the command line.
-func TestRunDeviceOverridesTheDeviceOfTheProject(t *testing.T) {
-	for _, c := range []struct{ own, from, device, origin, want string }{
-		{"", "default", "cpu", "hgld.yaml:2", "cpu"},
-		{"cuda:1", "hgld.yaml:7", "cpu", "hgld.yaml:2", "cuda:1"},
-		{"cuda:1", "hgld.yaml:7", "cpu", "$HGLD_DEVICE", "cpu"},
-		{"cuda:1", "-o run.device=cuda:1", "cpu", "$HGLD_DEVICE", "cuda:1"},
-		{"cuda:1", "$HGLD_TRAIN_RUN_DEVICE", "cpu", "$HGLD_DEVICE", "cuda:1"},
-		{"cuda:1", "-o run.device=cuda:1", "cpu", "--device", "cpu"},
-	} {
-		j := &job{project: &pipeline.Project{}, device: c.device, deviceOrigin: c.origin}
-		j.project.SetOrigin("train.run.device", c.from)
-		s := trainStage().Defaults()
-		s.Config.Run.Device = c.own
-		if got := j.trainingDevice(s); got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
 	}
 }
 
@@ -223,8 +195,8 @@ func TestRunDeviceOverridesTheDeviceOfTheProject(t *testing.T) {
 func TestComputingCommandsHaveADeviceFlag(t *testing.T) {
 	all := commands()
 	for _, name := range []string{
-		"train run", "train resume", "train bench", "train export", "train recipe run",
-		"eval run", "eval revisited", "eval landmarks", "embed", "labels propagate", "figure gap", "cluster run",
+		"train run", "train resume", "train bench", "embed-images",
+		"eval run", "eval landmarks", "embed", "labels propagate", "figure", "cluster run",
 		"cluster sweep", "run", "demo",
 	} {
 		commands, c := all, (*cli.Command)(nil)
@@ -248,10 +220,7 @@ func TestOnlyDeviceGoOpensTheCPUBackend(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if strings.HasSuffix(file, "_test.go") || file == "device.go" || file == "cluster_stale.go" {
 			continue
 		}
@@ -261,7 +230,7 @@ func TestOnlyDeviceGoOpensTheCPUBackend(t *testing.T) {
 	}
 }
 
-// fallenCard is a card that computes nothing.
+// fallenCard is a GPU that computes nothing.
 type fallenCard struct {
 	*fakeCard
 	err error
@@ -274,12 +243,12 @@ func (b fallenCard) Close() error             { return b.err }
 // The error of a device comes from an operation and from closing it, and is printed once.
 func TestErrorOfADeviceIsPrintedOnce(t *testing.T) {
 	embeddingFiles(t)
-	f := &fakeCards{found: "a made-up card"}
+	f := &fakeCards{found: "a made-up GPU"}
 	kinds := f.kinds()
 	open := kinds[0].Open
 	kinds[0].Open = func(n int) (device.Backend, error) {
 		b, err := open(n)
-		return fallenCard{b.(*fakeCard), errors.New("cuda: Fill: the card has fallen off the bus")}, err
+		return fallenCard{b.(*fakeCard), errors.New("cuda: Fill: the GPU has fallen off the bus")}, err
 	}
 	code, errs := evaluate(t, kinds, "--device", "cuda")
 	if code != exitFailed || strings.Count(errs, "fallen off the bus") != 1 {

@@ -5,6 +5,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image/jpeg"
@@ -18,19 +19,21 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hgld/internal/sketch"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
-	"hgld/scrape/fakecommons"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // A world is what the commands of a document find in their folder.
 type world struct {
-	give  func(dir string) error // writes files of the user
-	begin string                 // commands before the first, which the text around implies
-	apart bool                   // every block begins in the folder of the first
-	slow  bool                   // several trainings: with effort.Exhaustive only
+	give      func(dir string) error // writes files of the user
+	begin     string                 // commands before the first, which the text around implies
+	apart     bool                   // every block begins in the folder of the first
+	landmarks int                    // of the fake Commons; 0: 60
+	slow      bool                   // several trainings: with effort.Exhaustive only
 }
 
 var worlds = map[string]world{
@@ -38,12 +41,16 @@ var worlds = map[string]world{
 	"encoders.md":   {give: giveNames, begin: namedTags},
 	"scraping.md":   {give: giveLists, begin: namesLists},
 	"evaluation.md": {give: giveEvaluations, begin: trainedRuns, slow: true},
+	"embeddings.md": {give: giveEvaluations, begin: trainedRuns, slow: true},
+	"figures.md":    {give: giveEvaluations, begin: trainedRuns, slow: true},
 	"losses.md":     {give: giveEvaluations, begin: twoLevels, slow: true},
 	"training.md":   {give: giveEvaluations, begin: twoLevels, slow: true},
-	"recipes.md":    {give: giveEvaluations},
+	"reproduce.md":  {give: giveEvaluations},
 	"gpu.md":        {give: giveEvaluations},
 	"configuration.md": {give: giveEvaluations,
 		begin: "hgld() { command hgld \"$@\" || test $? = 2; }"},
+	"landmarks.md": {give: giveTutorial, begin: `cd() { builtin cd "$@" && cp ../tutorial.yaml hgld.yaml; }`,
+		landmarks: 300},
 	"your-images.md": {give: giveLayouts, apart: true, begin: trainsInside},
 }
 
@@ -75,10 +82,10 @@ hgld shards build -q --dataset folder --input split
 // trainedRuns makes the runs and folders that docs/evaluation.md speaks of.
 const trainedRuns = twoLevels + `export HGLD_TRAIN_QUERY=test HGLD_TRAIN_GALLERY=test
 hgld shards build -q --dataset folder --input split --out elsewhere
-hgld train run -q --out runs/happier -o loss=happier -o run.evaluate=3 -o run.watch=test
+hgld train run -q --out runs/happier -o loss=happier -o run.evaluate=3 -o run.eval_on=test
 HGLD_TRAIN_QUERY= HGLD_TRAIN_GALLERY= hgld train run -q --embeddings e.npy --labels l.csv --hold-out 0 -o model.dim=2 -o model.standard=none -o sampler.batch=4 -o sampler.m=2 --out runs/head
-hgld train export -q --run runs/happier e.parquet
-hgld eval export -q --embeddings e.npy --labels l.csv --places 11 n
+hgld embed-images -q --run runs/happier --split query --out e.parquet
+hgld eval run -q --embeddings e.npy --labels l.csv -o top_k=11 --export n
 mv n.neighbours.npy neighbours.npy
 hgld eval run -q --embeddings q.npy --labels q.csv --gallery-embeddings g.npy --gallery-labels g.csv --trec x
 rm -f eval.json
@@ -91,15 +98,14 @@ var apart = []struct{ command, reason string }{
 	{"--weights clip-vit-base-patch32/", "published weights"},
 	{"vectors=photo.safetensors", "vectors by published weights"},
 	{"…", "abbreviated"},
-	{"models check resnet50.pth", "published weights"},
+	{"models list --fits resnet50.pth", "published weights"},
 	{"--input Stanford_Online_Products", "see TestCommandsOfTheDataSetsDocumentRun"},
-	{"train recipe run", "trains a ResNet-50"},
+	{"train run --config", "trains a ResNet-50"},
 	{"--device cuda", "needs a GPU"},
 	{"--qrels", "judgements of a benchmark"},
-	{"eval revisited", "judgements of a benchmark"},
 	{"eval landmarks", "images of a benchmark"},
-	{"run.watch=landmarks", "see TestSolutionsOfGoogleLandmarksAreWatched"},
-	{"eval overall", "see TestCommandsOfTheDataSetsDocumentRun"},
+	{"run.eval_on=landmarks", "see TestSolutionsOfGoogleLandmarksAreWatched"},
+	{"eval compare --mean", "see TestCommandsOfTheDataSetsDocumentRun"},
 	{"eval compare --paper", "the result of a published data set"},
 	{"--images grocery", "written by pyarrow in scripts/check_readers"},
 	{"--images train_val2018.tar", "see TestCommandsOfTheDataSetsDocumentRun"},
@@ -107,18 +113,20 @@ var apart = []struct{ command, reason string }{
 
 // elsewhereRun lists the documents whose commands other tests run, or that have none to run.
 var elsewhereRun = map[string]string{
-	"datasets.md": "TestCommandsOfTheDataSetsDocumentRun",
-	"labels.md": "TestLabelsAreTakenFromLandmarksThatLookAlike, TestTrainingsMeasureByFurtherParents, " +
+	"datasets.md":         "TestCommandsOfTheDataSetsDocumentRun",
+	"curation-formats.md": "testdata/script/curate_compare.txt",
+	"label-semantics.md":  "TestTrainingsMeasureByExtraParents, testdata/script/curate_extra.txt",
+	"labels.md": "TestLabelsAreTakenFromLandmarksThatLookAlike, TestTrainingsMeasureByExtraParents, " +
 		"testdata/scrape/items.txt",
-	"studies.md":       "testdata/script/shared_study.txt, with a study of seconds",
-	"export.md":        "scripts/check_export",
-	"python.md":        "scripts/check_python",
-	"clusters.md":      "scripts/check_slurm and scripts/check_kubernetes",
-	"ranks.md":         "scripts/check_ranks",
-	"s3.md":            "scripts/check_s3",
-	"shards.md":        "TestFinishedSlicesEqualABuild of package shards",
-	"walk.md":          "TestWalkFromRealTagsToLabels and the reference collection",
-	"external-loss.md": "scripts/check_python",
+	"studies.md":              "testdata/script/shared_study.txt, with a study of seconds",
+	"export.md":               "scripts/check_export",
+	"pretrained-weights.md":   "TestModelsFetchKeepsWeightsInTheProject",
+	"python.md":               "scripts/check_python",
+	"batch-jobs.md":           "scripts/check_slurm and scripts/check_kubernetes",
+	"distributed-training.md": "scripts/check_ranks",
+	"s3.md":                   "scripts/check_s3",
+	"shards.md":               "TestFinishedSlicesEqualABuild of package shards",
+	"external-loss.md":        "scripts/check_python",
 }
 
 // smaller replaces sizes that a small set of pictures cannot fill.
@@ -130,7 +138,8 @@ var smaller = strings.NewReplacer("--sizes 32,64,128", "--sizes 4,8", "--sizes 3
 	"R@1,R@10,mAP@100", "R@1,R@5", "R@1,mAP@100", "R@1,mAP@5",
 	"cats/1.jpg", "church/kind0/1.jpg", "img7", "church/kind1/0.jpg", "--of gallery", "--of query",
 	"mv runs/default runs/first", "cd mine && mv runs/default runs/first",
-	"hgld cluster run --given", "! hgld cluster run --given") // it keeps a curated draft and says so with exit code 1
+	"hgld cluster run --keep-groups",
+	"! hgld cluster run --keep-groups") // it keeps a curated draft and says so with exit code 1
 
 // documentCommand is a command of a document, of one line or continued.
 type documentCommand struct {
@@ -144,10 +153,7 @@ var remark = regexp.MustCompile(`(?: {3,}.*| {2,}#.*)$`)
 // documentCommands returns the commands of a document in order.
 func documentCommands(t *testing.T, name string) (list []documentCommand) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(goldens.Root(), "docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), "docs", name)))(t)
 	continued, fenced, typed, first := false, false, false, true
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -203,6 +209,7 @@ export HGLD_TRAIN_STEPS=3 HGLD_TRAIN_INPUT_SIZE=24 HGLD_TRAIN_INPUT_RESIZE=24 HG
 hgld() {
   case "$1 $2" in
   "train run") case "$*" in *--out*) ;; *) rm -rf runs/default ;; esac; command hgld "$@" ;; # the next example
+  "dev fake-wikimedia") ;; # which serves at $COMMONS
   "curate serve") command hgld curate import draft.json ;;
   *) command hgld "$@" ;;
   esac
@@ -211,10 +218,7 @@ hgld() {
 
 // What the documents print works as printed, in a folder with what they speak of.
 func TestCommandsOfDocuments(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(goldens.Root(), "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(goldens.Root(), "docs", "*.md")))(t)
 	for _, file := range files {
 		name := filepath.Base(file)
 		w, known := worlds[name]
@@ -228,11 +232,12 @@ func TestCommandsOfDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := filepath.Join(t.TempDir(), "document.txt")
-			if err := os.WriteFile(script, []byte("exec bash script.sh\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(script, []byte("exec bash script.sh\n"), 0o644))
 			testscript.Run(t, testscript.Params{Files: []string{script}, Setup: func(e *testscript.Env) error {
-				server := httptest.NewServer(fakecommons.New(fakecommons.Corpus(60)))
+				pages := fakecommons.Corpus(cmp.Or(w.landmarks, 60))
+				site := fakecommons.New(pages)
+				site.Add(fakecommons.CorpusItems(pages)...)
+				server := httptest.NewServer(site)
 				e.Defer(server.Close)
 				e.Setenv("COMMONS", server.URL)
 				return errors.Join(w.give(e.WorkDir),
@@ -284,6 +289,15 @@ func giveLists(dir string) error {
 	corpus := fakecommons.Corpus(60)
 	return errors.Join(writeCategories(filepath.Join(project, "train_label_to_category.csv"), corpus[:40]),
 		writeCategories(filepath.Join(project, "index_label_to_category.csv"), corpus[40:]))
+}
+
+// giveTutorial writes the list of the landmarks of docs/landmarks.md, and the settings that the page shows.
+func giveTutorial(dir string) error {
+	page, err := os.ReadFile(filepath.Join(goldens.Root(), "docs", "landmarks.md"))
+	_, settings, _ := strings.Cut(string(page), "```yaml\n")
+	settings, _, _ = strings.Cut(settings, "```")
+	return errors.Join(err, give(dir, map[string]string{"tutorial.yaml": settings}),
+		writeCategories(filepath.Join(dir, "categories.csv"), fakecommons.Corpus(300)))
 }
 
 // giveEvaluations draws photographs, and writes vectors and labels under the names that documents use.
@@ -354,7 +368,7 @@ func giveLayouts(dir string) error {
 		for _, name := range []string{
 			fmt.Sprintf("photos/class%d/kind%d/%d.jpg", i/12, i/4, i), fmt.Sprintf("My Photos/class%d/%d.jpg", i/4, i),
 			fmt.Sprintf("omniglot/%s/alphabet%d/character%d/%d.jpg", side, i%4, i/8, i),
-			fmt.Sprintf("links/fruit/kind%d/%d.jpg", i/6, i), fmt.Sprintf("csvimg/%d.jpg", i), fmt.Sprintf("new-photos/%d.jpg", i),
+			fmt.Sprintf("csvimg/%d.jpg", i), fmt.Sprintf("new-photos/%d.jpg", i),
 			fmt.Sprintf("pictures/pictures/class%d/%d.jpg", i/6, i), "ragged/fruit/apple/0.jpg", "ragged/nuts/0.jpg", "new.jpg"} {
 			files[name] = data.String()
 		}
@@ -366,7 +380,7 @@ func giveLayouts(dir string) error {
 	}
 	zipped := filepath.Join(dir, "pictures.zip")
 	return errors.Join(give(dir, map[string]string{"semi.csv": table, "urls.csv": addresses}),
-		os.Symlink("fruit", filepath.Join(dir, "links", "food")), zipFolder(zipped, filepath.Join(dir, "pictures")))
+		zipFolder(zipped, filepath.Join(dir, "pictures")))
 }
 
 // zipFolder packs a folder.

@@ -14,9 +14,10 @@ import (
 	"hgld/internal/blas"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
-	"hgld/internal/launcher"
-	"hgld/internal/mpi"
 	"hgld/internal/pipeline"
+	"hgld/internal/ranks/launch"
+	"hgld/internal/ranks/mpi"
+	"hgld/internal/texttable"
 	"hgld/train/device/cuda"
 )
 
@@ -40,16 +41,18 @@ func doctorCommand() *cli.Command {
 			if j.json {
 				return writeJSON(j, findings)
 			}
+			var rows [][]string
 			for _, f := range findings {
 				mark := "ok"
 				if !f.OK {
 					mark = "-"
 				}
-				j.print("%-3s%-14s %s\n", mark, f.Name, f.Text)
+				rows = append(rows, []string{mark, f.Name, f.Text})
 				if f.Advice != "" {
-					j.print("   %-14s %s\n", "", f.Advice)
+					rows = append(rows, []string{"", "", f.Advice})
 				}
 			}
+			j.print("%s", texttable.Format("%-2s %-14s %s", rows...))
 			return nil
 		},
 	}
@@ -76,7 +79,7 @@ func vendorFindings(driver int) (all []finding) {
 		f := finding{Name: strings.ToLower(l.Name), OK: l.Err == nil, Text: fmt.Sprintf("%s, %s", l.Version, l.Path)}
 		if l.Err != nil {
 			f.Text = l.Err.Error()
-			f.Advice = "optional: without it, hgld uses its own kernels; docs/gpu.md says what it is used for"
+			f.Advice = "optional: without it, hgld uses its own kernels; see docs/gpu.md"
 		}
 		all = append(all, f)
 	}
@@ -85,7 +88,7 @@ func vendorFindings(driver int) (all []finding) {
 		f.Text = fmt.Sprintf("%v, %s", l.Version, l.Path)
 	} else {
 		f.OK, f.Text = false, err.Error()
-		f.Advice = "optional: several cards train together by it; docs/ranks.md"
+		f.Advice = "optional: needed to train on several GPUs; docs/distributed-training.md"
 	}
 	return append(all, f)
 }
@@ -100,10 +103,10 @@ func ranksFindings() []finding {
 		if name := os.Getenv(mpi.Variable); name != "" {
 			m.Text = err.Error()
 		}
-		m.Advice = "optional: several processes train together by it; docs/ranks.md"
+		m.Advice = "optional: needed to train with several processes; docs/distributed-training.md"
 	}
 	started := finding{Name: "launcher", OK: true, Text: "none: a training here is one process"}
-	if place, err := launcher.Find(os.Getenv); err != nil {
+	if place, err := launch.Find(os.Getenv); err != nil {
 		started.OK, started.Text = false, err.Error()
 	} else if place != nil {
 		started.Text = fmt.Sprintf("%s: rank %d of %d", place.Launcher, place.Rank, place.Ranks)

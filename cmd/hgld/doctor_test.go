@@ -6,18 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu"
 )
 
-// doctorWith runs hgld doctor on the emulated card in a process of its own: a library that is loaded stays, and later
-// tests would compute on that card.
+// doctorWith runs hgld doctor on the emulated GPU in a process of its own: a library that is loaded stays, and later
+// tests would compute on that GPU.
 func doctorWith(t *testing.T, libs string, env ...string) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := &exec.Cmd{Path: self, Args: []string{"hgld", "doctor"}, Dir: t.TempDir()}
 	cmd.Env = append(append(os.Environ(), cuda.LibrariesVariable+"="+libs), env...)
 	out, err := cmd.CombinedOutput()
@@ -27,13 +25,13 @@ func doctorWith(t *testing.T, libs string, env ...string) string {
 	return string(out)
 }
 
-// The driver and the card can be there, and kernels fail all the same.
+// The driver and the GPU can be there, and kernels fail all the same.
 func TestDoctorRunsAKernel(t *testing.T) {
 	libs := emu.Build(t)
 	out := doctorWith(t, libs)
 	if !strings.Contains(out, "ok cuda           cuda:0 hgld emulator, compute capability 8.0") ||
 		!strings.Contains(out, ", kernels for sm_80; driver ") {
-		t.Errorf("a sound card:\n%s", out)
+		t.Errorf("a sound GPU:\n%s", out)
 	}
 	out = doctorWith(t, libs, "HGLD_EMU_FAIL=cuModuleLoadDataEx:1:221,cuModuleLoadDataEx:2:221")
 	for _, want := range []string{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,17 +16,17 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/labels"
+	textenc "hgld/train/text"
 )
 
 // embedSettings are the settings of the stage embed.
 type embedSettings struct {
-	Tags    string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
+	Tags    string `yaml:"tags" flag:"-" path:"in" usage:"tags.jsonl of stage 1"`
 	Out     string `yaml:"out" path:"out" kind:"vectors of tags" usage:"vectors to write (safetensors)"`
 	Encoder string `yaml:"encoder" usage:"encoder of tags: hashing, clip, bert or vectors (--list)"`
 	Weights string `yaml:"weights" path:"in" usage:"for clip and bert: folder or .safetensors file; for vectors: .npy, .safetensors or .parquet"`
 	Prompt  string `yaml:"prompt" usage:"sentence to encode: tag, photo, picture, captions, several to average (tag,photo), or a text with {} in place of the tag; empty: photo for clip and bert, tag for the others"`
-	Cache   string `yaml:"cache" path:"out" kind:"a cache of vectors" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
-	Threads int    `yaml:"threads" range:"0 1024" usage:"threads for clip and bert; 0: one per processor"`
+	Cache   string `yaml:"cache" flag:"-" path:"out" kind:"a cache of vectors" usage:"folder that caches the vectors of clip and bert; empty: no cache"`
 
 	CLIP    clipSettings   `yaml:"clip"`
 	Vectors vectorSettings `yaml:"vectors"`
@@ -91,7 +92,7 @@ func runEmbed(j *job, s *embedSettings) error {
 		return err
 	}
 	if s.Weights != "" {
-		j.say("reading %s", s.Weights)
+		j.log("reading %s", s.Weights)
 	}
 	encoder, err := openEncoder(s, j.openDevice)
 	if err != nil {
@@ -144,7 +145,7 @@ func promptOf(text string) (cluster.Prompt, error) {
 
 // distinctTags returns the distinct tags of tags.jsonl, the most frequent with --limit.
 func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
-	j.say("reading %s", path)
+	j.log("reading %s", path)
 	records, err := labels.OpenTags(path)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 	for _, t := range tags {
 		carriers += t.Landmarks
 	}
-	j.say("%d of %s have a tag; %s", carriers, count(len(records), "landmark"), count(len(tags), "distinct tag"))
+	j.log("%d of %s have a tag; %s", carriers, count(len(records), "landmark"), count(len(tags), "distinct tag"))
 	if j.limit > 0 {
 		tags = tags[:min(j.limit, len(tags))]
 	}
@@ -169,7 +170,7 @@ func distinctTags(j *job, path string) ([]labels.DraftTag, error) {
 // encodeTags computes the vectors of tags and writes them.
 func encodeTags(j *job, e cluster.Encoder, p cluster.Prompt, tags []labels.DraftTag, out string) (cluster.Matrix,
 	error) {
-	j.say("encoding %s with %s", count(len(tags), "tag"), e.Name())
+	j.log("encoding %s with %s", count(len(tags), "tag"), e.Name())
 	x, err := cluster.Embed(j.ctx, e, p, cluster.Names(tags))
 	if err != nil {
 		return cluster.Matrix{}, err
@@ -235,9 +236,27 @@ type cachedEncoder struct {
 func (c cachedEncoder) Encode(ctx context.Context, texts []string) ([][]float32, error) {
 	missing := len(c.Missing(texts))
 	if n := len(texts) - missing; n > 0 {
-		c.j.say("%s cached or repeated, %d to encode", count(n, "text"), missing)
+		c.j.log("%s cached or repeated, %d to encode", count(n, "text"), missing)
 	}
 	bar := c.j.progress("encoding", missing)
 	defer bar.End()
 	return c.EncodeWatched(ctx, texts, func(done int) { bar.Set(done, "") })
+}
+
+// embedAdvice has the exit codes and next steps for errors of the encoders of tags and their files of weights.
+var embedAdvice = []advice{
+	kind(exitOK, func(*cluster.MissingTextsError) string {
+		return "hgld embed --print-texts lists what to encode; --prompt sets the sentence around a tag"
+	}),
+	sentinel(textenc.ErrActivation, exitUsage, "set it: -o clip.activation=quick_gelu, or gelu"),
+	kind(exitUsage, func(*textenc.NoWeightsError) string {
+		return "hgld embed --list says which files are needed; --weights also takes a file with another name"
+	}),
+	kind(exitUsage, func(e *textenc.PickleError) string {
+		return fmt.Sprintf("scripts/convert_weights.py %s %s converts it", word(e.Path),
+			word(strings.TrimSuffix(e.Path, filepath.Ext(e.Path))+".safetensors"))
+	}),
+	kind(exitOK, func(*cluster.EncoderError) string {
+		return "name the first one in embed.encoder, or make new vectors with `hgld embed`"
+	}),
 }

@@ -29,7 +29,7 @@ var encoders = registry.Table[cluster.Encoder]{
 type fileEncoder struct {
 	name   string
 	files  string // what --weights must name
-	prompt string // the best prompt measured (docs/clustering.md); "" for the tag alone
+	prompt string // the best prompt measured (docs/benchmarks.md); "" for the tag alone
 	open   func(s *embedSettings, on opener) (cluster.Encoder, error)
 	known  []textenc.Published
 }
@@ -58,7 +58,7 @@ func adviseEncoder(j *job, s *embedSettings) {
 	if s.Encoder != encoders[0].Name || !defaultEncoder(j.project) {
 		return
 	}
-	j.say("%s compares spellings: in its drafts a curator moves 53 of 200 tags, in those of a sentence encoder 30. "+
+	j.log("%s compares spellings: in its drafts a curator moves 53 of 200 tags, in those of a sentence encoder 30. "+
 		"For one:\n"+
 		"  hf download sentence-transformers/all-MiniLM-L6-v2 --local-dir minilm\n"+
 		"  hgld embed --encoder bert --weights minilm", s.Encoder)
@@ -67,8 +67,8 @@ func adviseEncoder(j *job, s *embedSettings) {
 // defaultEncoder reports whether nobody has named the encoder of embed.
 func defaultEncoder(p *pipeline.Project) bool { return p.Origin("embed.encoder") == "default" }
 
-// opener opens the device that an encoder computes on. threads applies to the CPU.
-type opener func(threads int) (device.Backend, error)
+// opener opens the device that an encoder computes on.
+type opener func() (device.Backend, error)
 
 // openEncoder makes the encoder that the settings name.
 func openEncoder(s *embedSettings, on opener) (cluster.Encoder, error) {

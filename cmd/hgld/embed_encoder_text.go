@@ -11,42 +11,32 @@ import (
 // clipSettings describes CLIP weights where the files in their folder do not.
 type clipSettings struct {
 	Activation string `yaml:"activation"`
-	Heads      int    `yaml:"heads" range:"0 1024"`
 }
 
 // clipFiles are text towers of CLIP, and bertFiles sentence encoders of sentence-transformers.
 var (
-	clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", open: openCLIP, known: textenc.PublishedCLIP}
-	bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", open: openBERT, known: textenc.PublishedBERT}
+	clipFiles = fileEncoder{name: "clip", files: "weights", prompt: "photo", known: textenc.PublishedCLIP,
+		open: onDevice(func(b device.Backend, f textenc.Files, s *embedSettings) (cluster.Encoder, error) {
+			return textenc.OpenCLIP(b, f, textenc.CLIPOptions{Activation: s.CLIP.Activation})
+		})}
+	bertFiles = fileEncoder{name: "bert", files: "weights", prompt: "photo", known: textenc.PublishedBERT,
+		open: onDevice(func(b device.Backend, f textenc.Files, _ *embedSettings) (cluster.Encoder, error) {
+			return textenc.OpenBERT(b, f)
+		})}
 )
 
-// openWeights finds the files of an encoder and opens the device that it runs on.
-func openWeights(s *embedSettings, on opener) (device.Backend, textenc.Files, error) {
-	files, err := weightFiles(s.Weights)
-	if err != nil {
-		return nil, files, err
+// onDevice finds the files of an encoder before it opens the device that the encoder runs on.
+func onDevice(open func(device.Backend, textenc.Files, *embedSettings) (cluster.Encoder, error)) func(*embedSettings,
+	opener) (cluster.Encoder, error) {
+	return func(s *embedSettings, on opener) (cluster.Encoder, error) {
+		files, err := textenc.FindFiles(context.Background(), s.Weights)
+		if err != nil {
+			return nil, err
+		}
+		b, err := on()
+		if err != nil {
+			return nil, err
+		}
+		return open(b, files, s)
 	}
-	b, err := on(s.Threads)
-	return b, files, err
-}
-
-func openBERT(s *embedSettings, on opener) (cluster.Encoder, error) {
-	b, files, err := openWeights(s, on)
-	if err != nil {
-		return nil, err
-	}
-	return textenc.OpenBERT(b, files)
-}
-
-func openCLIP(s *embedSettings, on opener) (cluster.Encoder, error) {
-	b, files, err := openWeights(s, on)
-	if err != nil {
-		return nil, err
-	}
-	return textenc.OpenCLIP(b, files, textenc.CLIPOptions{Activation: s.CLIP.Activation, Heads: s.CLIP.Heads})
-}
-
-// weightFiles returns the files of weights at path, with their SHA-256.
-func weightFiles(path string) (textenc.Files, error) {
-	return textenc.FindFiles(context.Background(), path)
 }

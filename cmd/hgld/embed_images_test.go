@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // drawnWeights makes a file of weights that fits convnet, in a folder with the files of a processor.
@@ -24,9 +25,7 @@ func drawnWeights(t *testing.T, files map[string]string) string {
 		return x, true
 	})
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(path), name), []byte(text), 0o644))
 	}
 	return filepath.Dir(path)
 }
@@ -55,8 +54,8 @@ func TestImagesAreEmbeddedWithPublishedWeights(t *testing.T) {
 	if text, again := embed(); !strings.Contains(text, "nothing to do") || !bytes.Equal(vectors, again) {
 		t.Errorf("the same command again:\n%s", text)
 	}
-	must(t, "eval", "run", "--embeddings", "e.npy", "--out", "e.eval.json")
-	found := must(t, "search", "--index", "e.npy", "--format", "csv", "-k", "1", "pictures/test/bridge/place6/10.png")
+	succeeds(t, "eval", "run", "--embeddings", "e.npy", "--out", "e.eval.json")
+	found := succeeds(t, "search", "--index", "e.npy", "--format", "csv", "-k", "1", "pictures/test/bridge/place6/10.png")
 	if !strings.Contains(found, "bridge/place6/10.png") {
 		t.Errorf("the image itself is not the nearest:\n%s", found)
 	}
@@ -71,15 +70,12 @@ func TestPublishedWeightsThatNoNetworkFitsAreRefused(t *testing.T) {
 	folder := drawnWeights(t, map[string]string{"config.json": `{"architecture": "convnext_tiny"}`})
 	empty := t.TempDir()
 	for want, args := range map[string][]string{
-		"--weights is missing":                        {},
+		"needs one model: a run (--run) or":           {},
 		"states the network \"convnext_tiny\", which": {"--weights", folder},
 		"has no file of weights":                      {"--weights", empty},
 		"did you mean \"convnet\"":                    {"--weights", folder, "--backbone", "convnett"},
 		"95 missing":                                  {"--weights", folder, "--backbone", "resnet18"},
 	} {
-		code, out, errs := run(t, append(append([]string{"embed-images"}, args...), "pictures/test")...)
-		if code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit code %d, want %q\n%s%s", args, code, want, out, errs)
-		}
+		says(t, exitUsage, want, append(append([]string{"embed-images"}, args...), "pictures/test")...)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // tableRow is a row of a Parquet file of vectors.
@@ -23,31 +24,21 @@ type tableRow struct {
 func parquetFile(t *testing.T, rows ...tableRow) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vectors.parquet")
-	if err := parquet.WriteFile(path, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile(path, rows))
 	return path
 }
 
 func TestVectorsAreReadFromParquet(t *testing.T) {
 	path := parquetFile(t, tableRow{1, "church", []float32{1, 2}}, tableRow{2, "bay", []float32{3, 4}},
 		tableRow{3, "bay", []float32{3, 4}})
-	e, err := openImported(&embedSettings{Weights: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(openImported(&embedSettings{Weights: path}))(t)
 	if got, err := e.Encode(t.Context(), []string{"bay", "church"}); err != nil ||
 		!slices.Equal(got[0], []float32{3, 4}) || !slices.Equal(got[1], []float32{1, 2}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	for n := range data {
-		if err := os.WriteFile(path, data[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data[:n], 0o644))
 		if _, err := openImported(&embedSettings{Weights: path}); err == nil {
 			t.Errorf("cut to %d of %d bytes: no error", n, len(data))
 		}
@@ -66,14 +57,9 @@ func TestMalformedVectorTablesAreRefused(t *testing.T) {
 		}
 	}
 	flat := filepath.Join(t.TempDir(), "flat.npy")
-	f, err := os.Create(flat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(flat))(t)
 	defer f.Close()
-	if err := tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{4}, make([]float32, 4))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{4}, make([]float32, 4))))
 	if _, err := openImported(&embedSettings{Weights: flat}); err == nil ||
 		!strings.Contains(err.Error(), "want [texts, values]") {
 		t.Errorf("one dimension: %v", err)

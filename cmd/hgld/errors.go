@@ -10,13 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/objectstore/address"
 	"hgld/internal/terminal"
 )
+
+// message returns a text for stderr, without what a terminal would obey, and without passwords in addresses: what users
+// typed, and files of others, have both.
+func message(text string) string { return terminal.Visible(terminal.Bounded(address.Scrub(text))) }
 
 // reportDefect says that hgld itself failed, and writes the trace of the panic to a file, or to stderr
 // if no file can be written. It returns [exitDefect].
 func reportDefect(panicked any, trace []byte, stderr io.Writer) int {
-	text := terminal.Visible(terminal.Bounded(fmt.Sprint(panicked)))
+	text := message(fmt.Sprint(panicked))
 	fmt.Fprintf(stderr, "hgld: this is a defect of hgld, not a mistake of yours: %s\n", text)
 	report := fmt.Sprintf("%s, %s %s/%s\npanic: %s\n\n%s", thisTool(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		text, trace)
@@ -58,10 +63,10 @@ func reportError(err error, stderr io.Writer) int {
 	if err == nil {
 		return code
 	}
-	text := terminal.Visible(terminal.Bounded(onceEach(err.Error())))
+	text := message(onceEach(err.Error()))
 	switch {
 	case code == exitInterrupted && errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "hgld: stopped, state saved; the same command continues")
+		fmt.Fprintln(stderr, "hgld: stopped, state saved; run the same command again to resume")
 	case code == exitDiskFull:
 		fmt.Fprintf(stderr, "hgld: %s\n  %s; finished files are safe: free some space and run the same command again\n",
 			text, diskTrouble(err))
@@ -69,7 +74,7 @@ func reportError(err error, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "hgld: %s\n", text)
 	}
 	for _, hint := range hints(err) {
-		fmt.Fprintf(stderr, "  %s\n", terminal.Visible(terminal.Bounded(hint)))
+		fmt.Fprintf(stderr, "  %s\n", message(hint))
 	}
 	return code
 }

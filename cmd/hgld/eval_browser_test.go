@@ -10,13 +10,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/browser"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 )
 
@@ -26,9 +29,7 @@ func drawnEvaluation(t *testing.T) string {
 	t.Helper()
 	const n, cols = 48, 6
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "photos"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "photos"), 0o755))
 	r := rand.New(rand.NewPCG(5, 5))
 	table := "id,plant,family,kind\n"
 	values := [2][]float32{}
@@ -39,16 +40,9 @@ func drawnEvaluation(t *testing.T) string {
 		for k := range 1600 {
 			picture.Set(k%40, k/40, color.RGBA{uint8(20 * class), uint8(60 * (class % 3)), uint8(3 * (k % 40)), 255})
 		}
-		f, err := os.Create(filepath.Join(dir, "photos", fmt.Sprintf("%02d.png", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, picture); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(filepath.Join(dir, "photos", fmt.Sprintf("%02d.png", i))))(t)
+		must.Do(t, png.Encode(f, picture))
+		must.Do(t, f.Close())
 		for of := range values {
 			for k := range cols {
 				x := 1.2 * float32(r.NormFloat64())
@@ -60,19 +54,10 @@ func drawnEvaluation(t *testing.T) string {
 		}
 	}
 	for of, name := range []string{"a", "b"} {
-		f, err := os.Create(filepath.Join(dir, name+".npy"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{n, cols}, values[of])); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name+".csv"), []byte(table), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(filepath.Join(dir, name+".npy")))(t)
+		must.Do(t, tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{n, cols}, values[of])))
+		must.Do(t, f.Close())
+		must.Do(t, os.WriteFile(filepath.Join(dir, name+".csv"), []byte(table), 0o644))
 	}
 	return dir
 }
@@ -82,8 +67,8 @@ func drawnEvaluation(t *testing.T) string {
 func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 	dir := drawnEvaluation(t)
 	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--report", "eval.html", "--images", "photos")
-	program.Run(t, dir, "eval", "export", "--embeddings", "a.npy", "left")
-	program.Run(t, dir, "eval", "export", "--embeddings", "b.npy", "right")
+	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--export", "left")
+	program.Run(t, dir, "eval", "run", "--embeddings", "b.npy", "--export", "right")
 	program.Run(t, dir, "eval", "compare", "--report", "compare.html", "--images", "photos", "left.json", "right.json")
 	program.Run(t, dir, "search", "--index", "a.npy", "--id", "07.png", "--report", "search.html", "--images", "photos")
 	for _, page := range []string{"eval", "compare", "search"} {
@@ -92,7 +77,7 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 				name := fmt.Sprintf("evaluation-%s-%d-dark-%v", page, width, dark)
 				b := browser.New(t, width, 1000, dark)
 				b.Run(chromedp.Navigate("file://" + filepath.Join(dir, page+".html")))
-				b.Until("the page is there", `document.readyState === "complete" && document.querySelector("table")`)
+				b.Until("the page is there", `document.readyState === "complete" && document.body.dataset.ready`)
 				if width > 1000 {
 					b.Readable(name)
 				} else { // tables scroll in their own boxes, so that the audit would call headings cut off
@@ -101,6 +86,12 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 				}
 				b.Exec(`scrollTo(0, document.body.scrollHeight)`)
 				b.Shot(name + "-end")
+				b.Focus("#queries")
+				b.Keys(kb.ArrowRight, kb.Enter)
+				b.Until("the picture is large", `document.getElementById("view").open`)
+				b.Accessible(name + "-large")
+				b.Shot(name + "-large")
+				b.Keys(kb.Escape)
 				if over := browser.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s: %d pixels wider than the window", name, over)
 				}
@@ -111,8 +102,126 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 		}
 	}
 	for _, page := range []string{"eval", "compare", "search"} {
-		if text, err := os.ReadFile(filepath.Join(dir, page+".html")); err != nil || !strings.Contains(string(text), "<img") {
+		if text, err := os.ReadFile(filepath.Join(dir, page+".html")); err != nil ||
+			!strings.Contains(string(text), "data:image/jpeg") {
 			t.Errorf("%s has no pictures: %v", page, err)
+		}
+	}
+}
+
+// The list holds 10,000 queries, and the page stays one file without pictures; the test logs how long keys take.
+func TestBrowserEvaluationHolds10000Queries(t *testing.T) {
+	const n, cols = 10000, 8
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(7, 7))
+	values, table := make([]float32, 0, n*cols), "id,plant,kind\n"
+	for i := range n {
+		class := i % 500
+		table += fmt.Sprintf("%05d,plant %d,kind %d\n", i, class, class%9)
+		for k := range cols {
+			values = append(values, float32(r.NormFloat64())+float32((class>>k)&1))
+		}
+	}
+	f := must.Get(os.Create(filepath.Join(dir, "v.npy")))(t)
+	must.Do(t, tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{n, cols}, values)))
+	must.Do(t, f.Close())
+	must.Do(t, os.WriteFile(filepath.Join(dir, "v.csv"), []byte(table), 0o644))
+	program.Run(t, dir, "eval", "run", "--embeddings", "v.npy", "--report", "eval.html", "-o", "intervals=false")
+	b := browser.New(t, 1280, 1000, false)
+	b.Open("file://" + filepath.Join(dir, "eval.html"))
+	if listed := browser.Eval[int](b, queriesListed); listed != n {
+		t.Fatalf("%d queries are listed", listed)
+	}
+	b.Focus("#queries")
+	b.Keys(kb.End)
+	b.Until("the last query is in sight", fmt.Sprintf(`document.querySelector("#current")?.closest(".line").getAttribute("aria-rowindex") === "%d"`, n))
+	measured := chromedp.Evaluate[map[string][]float64](keyTimes, chromedp.EvalAwaitPromise)
+	for what, times := range browser.Evaluated(b, measured) {
+		slices.Sort(times)
+		t.Logf("%s of 10,000 queries: median %.1f ms, most %.1f ms", what, times[len(times)/2], times[len(times)-1])
+	}
+	b.Until("a search leaves 11 classes of 20", queriesListed+" === 220")
+}
+
+// keyTimes moves through the list, then searches, letter by letter. It measures the time until the next frame is drawn.
+const keyTimes = `(async () => {
+	const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+	const grid = document.getElementById("queries"), box = document.getElementById("search"), out = {moves: [], letters: []};
+	const timed = async (list, act) => { const from = performance.now(); act(); await frame(); list.push(performance.now() - from); };
+	for (let i = 0; i < 60; i++) {
+		const key = ["PageUp", "ArrowRight", "ArrowUp", "PageUp", "x"][i % 5];
+		await timed(out.moves, () => grid.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true})));
+	}
+	for (const text of ["p", "pl", "pla", "plan", "plant", "plant ", "plant 4", "plant 49"]) {
+		await timed(out.letters, () => { box.value = text; box.dispatchEvent(new Event("input")); });
+	}
+	return out;
+})()`
+
+// queriesListed is the number of queries that the page lists, and said what it says of them.
+const (
+	queriesListed = `Number(document.getElementById("queries").getAttribute("aria-rowcount"))`
+	said          = `document.getElementById("said").textContent`
+)
+
+// By keyboard alone: the filters, the cursor, a large picture with its file, suspected labels, and their file, which
+// shards build --exclude and --labels read.
+func TestBrowserEvaluationIsFilteredAndMarkedByKeyboard(t *testing.T) {
+	dir := drawnEvaluation(t)
+	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--report", "eval.html", "--images", "photos")
+	b := browser.New(t, 1280, 1000, false)
+	b.Open("file://" + filepath.Join(dir, "eval.html"))
+	choose := func(id, value string) {
+		b.Exec(fmt.Sprintf(`{ const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("change")); }`, id, value))
+	}
+	values := `[...document.querySelectorAll(".line .head strong")].map((e) => Number(e.textContent))`
+	if list := browser.Eval[[]float64](b, values); len(list) < 4 || !slices.IsSorted(list) {
+		t.Errorf("the list begins with %v, want the worst first", list)
+	}
+	choose("kind", "wrong")
+	wrong := browser.Eval[int](b, queriesListed)
+	choose("kind", "right")
+	if right := browser.Eval[int](b, queriesListed); wrong == 0 || right == 0 || wrong+right != 48 {
+		t.Errorf("%d queries with a wrong first place and %d with a right one, of 48", wrong, right)
+	}
+	choose("level", "2")
+	if coarse := browser.Eval[int](b, queriesListed); coarse <= 48-wrong {
+		t.Errorf("%d first places are right at the coarsest level, %d at the finest", coarse, 48-wrong)
+	}
+	choose("kind", "all")
+	choose("level", "0")
+	b.Keys("/")
+	b.Keys("07.png")
+	b.Until("one query is found", queriesListed+" === 1")
+	b.Exec(`{ const e = document.getElementById("search"); e.value = ""; e.dispatchEvent(new Event("input")); }`)
+	b.Focus("#class")
+	b.Keys("plant 3")
+	b.Until("a class has its queries", queriesListed+" === 4")
+	b.Exec(`{ const e = document.getElementById("class"); e.value = ""; e.dispatchEvent(new Event("input")); }`)
+
+	b.Focus("#queries")
+	b.Keys(kb.ArrowDown, kb.ArrowRight, kb.ArrowRight, kb.Enter)
+	if text := b.Text("#shown"); !strings.Contains(text, "Place 2") || !strings.Contains(text, ".png") ||
+		!strings.Contains(text, "plant ") || browser.Eval[int](b, `document.querySelectorAll("#shown img").length`) != 2 {
+		t.Errorf("the large picture says %q", text)
+	}
+	b.Keys("x", kb.ArrowLeft, "x", kb.Escape)
+	b.Until("two labels are suspected", said+`.includes("2 labels suspected")`)
+	b.Reload()
+	b.Until("they are kept", said+`.includes("2 labels suspected")`)
+	b.Exec(`window.saved = ""; { const made = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then((t) => { window.saved = t; }); return made.call(URL, b); }; }`)
+	b.Click("#save")
+	b.Until("the list is saved", `window.saved.split("\n").length === 4`)
+	text := browser.Eval[string](b, `window.saved`)
+	if !strings.HasPrefix(text, "id,plant,family,kind\n") {
+		t.Fatalf("the list is %q", text)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "suspects.csv"), []byte(text), 0o644))
+	table := []string{"shards", "build", "-o", "columns.path=id", "--images", "photos", "--levels", "plant,family,kind"}
+	for args, want := range map[string]string{"--input a.csv --exclude suspects.csv --out clean": "46 images",
+		"--input suspects.csv --out suspected": "2 images"} {
+		if out := program.Run(t, dir, append(table, strings.Fields(args)...)...); !strings.Contains(out, want) {
+			t.Errorf("%s: %s, want %s", args, out, want)
 		}
 	}
 }

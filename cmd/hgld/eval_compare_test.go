@@ -11,8 +11,9 @@ import (
 
 	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
-	"hgld/train/history"
+	"hgld/train/experiment/report"
 	"hgld/train/retrieval"
 )
 
@@ -22,10 +23,7 @@ func sealed(t *testing.T, text string) string {
 	if !json.Valid([]byte(text)) || text == "{}" || text[0] != '{' {
 		return text
 	}
-	with, err := seal.JSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := must.Get(seal.JSON([]byte(text)))(t)
 	return string(with)
 }
 
@@ -46,7 +44,7 @@ func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 	}
 	// One row of the JSON has one unit.
 	_, out, _ = run(t, "eval", "compare", "--json", "c.json")
-	var one []history.Comparison
+	var one []report.Comparison
 	if err := json.Unmarshal([]byte(out), &one); err != nil || one[0].Rows[0].Values[0] != 50 ||
 		*one[0].Rows[0].Intervals[0] != (retrieval.Ends{25, 75}) {
 		t.Errorf("%v\n%s", err, out)
@@ -57,15 +55,12 @@ func TestCompareShowsTheRowOfThePaper(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	_, out, _ = run(t, "eval", "compare", "--json", "--paper", "sop/happier")
-	var tables []history.Comparison
+	var tables []report.Comparison
 	if err := json.Unmarshal([]byte(out), &tables); err != nil || len(tables) == 0 || len(tables[0].Rows[0].Values) != 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for want, args := range map[string][]string{"name results of": nil, `unknown recipe "sop/hapier"`: {"--paper", "sop/hapier", "a.json"}} {
-		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage ||
-			!strings.Contains(errs, want) {
-			t.Errorf("%v: exit code %d\n%s", args, code, errs)
-		}
+		says(t, exitUsage, want, append([]string{"eval", "compare"}, args...)...)
 	}
 }
 
@@ -94,23 +89,16 @@ func revisitedFiles(t *testing.T, truth string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, v := range map[string][]float32{"q.npy": {1, 0, 0, 1}, "g.npy": {5, 1, 4, 2, 3, 3, 2, 4, 1, 5}} {
-		f, err := os.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tensorfile.WriteNPY(io.Writer(f), tensorfile.NewF32("", []int{len(v) / 2, 2}, v)); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(name))(t)
+		must.Do(t, tensorfile.WriteNPY(io.Writer(f), tensorfile.NewF32("", []int{len(v) / 2, 2}, v)))
 		f.Close()
 	}
-	if err := os.WriteFile("gnd.json", []byte(truth), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gnd.json", []byte(truth), 0o644))
 }
 
 func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	revisitedFiles(t, `{"gnd": [{"easy": [1], "hard": [3], "junk": [0]}, {"easy": [], "hard": [4], "junk": []}]}`)
-	args := []string{"eval", "revisited", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--truth", "gnd.json"}
+	args := []string{"eval", "run", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--qrels", "gnd.json"}
 	code, out, errs := run(t, append(args, "--json")...)
 	var rows []revisitedRow
 	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil {
@@ -134,17 +122,13 @@ func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	if code, out, _ := run(t, args...); code != 0 || !strings.Contains(out, "easy       100.00") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	if code, _, errs := run(t, "eval", "revisited", "--embeddings", "q.npy"); code != exitUsage ||
-		!strings.Contains(errs, "needs --gallery-embeddings") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "needs --embeddings and --gallery-embeddings",
+		"eval", "run", "--embeddings", "q.npy", "--qrels", "gnd.json")
 	for truth, want := range map[string]string{
-		`[]`: "truth of 0 queries", `[{"easy":[5]},{}]`: "easy row 5; want 0 to 4", `[{"easy":[1],"junk":[1]},{}]`: "row 1 as easy and as junk", `{}`: `want [{"easy"`, `x`: `want [{"easy"`,
+		`{"gnd": []}`: "truth of 0 queries", `[{"easy":[5]},{}]`: "easy row 5; want 0 to 4", `[{"easy":[1],"junk":[1]},{}]`: "row 1 as easy and as junk", `[{"easy": 1}, {}]`: `want [{"easy"`, `{"gnd": [{"easy": 1}]}`: `want [{"easy"`,
 	} {
 		revisitedFiles(t, truth)
-		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit code %d\n%s", truth, code, errs)
-		}
+		says(t, exitUsage, want, args...)
 	}
 }
 
@@ -219,9 +203,6 @@ func TestCompareSaysWhyItTestsNothing(t *testing.T) {
 			}
 			continue
 		}
-		if code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...); code != exitUsage ||
-			!strings.Contains(errs, want) {
-			t.Errorf("%v: exit code %d\n%s", args, code, errs)
-		}
+		says(t, exitUsage, want, append([]string{"eval", "compare"}, args...)...)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/report"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 	"hgld/train/embeddings"
 )
@@ -20,7 +23,7 @@ import (
 // search finds.
 func TestExportHoldsEveryQuery(t *testing.T) {
 	embeddingFiles(t)
-	must(t, "eval", "export", "--embeddings", "e.npy", "--labels", "l.csv", "--places", "5", "x")
+	succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "-o", "top_k=5", "--export", "x")
 	r := readResult(t, "x.json")
 	rows, err := parquet.ReadFile[struct {
 		ID   string   `parquet:"id"`
@@ -43,7 +46,7 @@ func TestExportHoldsEveryQuery(t *testing.T) {
 	if err != nil || table.Rows != 60 {
 		t.Fatal(table, err)
 	}
-	lines := strings.Split(must(t, "search", "--index", "e.npy", "--labels", "l.csv", "--id", "img7", "--neighbours", "5",
+	lines := strings.Split(succeeds(t, "search", "--index", "e.npy", "--labels", "l.csv", "--id", "img7", "--top-k", "5",
 		"--format", "csv"), "\n")[1:6]
 	for k, line := range lines {
 		if id := table.IDs[int(found[7*5+k])]; !strings.HasPrefix(line, id+",") {
@@ -54,31 +57,23 @@ func TestExportHoldsEveryQuery(t *testing.T) {
 		}
 	}
 	// A gallery shorter than the places ends with −1.
-	must(t, "eval", "export", "--embeddings", "e.npy", "--labels", "l.csv", "--places", "100", "y")
+	succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "-o", "top_k=100", "--export", "y")
 	if long := readRows(t, "y.neighbours.npy", 60, 60); long[59] != -1 || long[58] < 0 {
 		t.Errorf("the last places are %v", long[55:60])
 	}
-	code, _, errs := run(t, "eval", "export", "--embeddings", "e.npy", "--labels", "l.csv")
-	if code != exitUsage || !strings.Contains(errs, "takes one PREFIX") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "needs a PREFIX", "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--export", "")
 }
 
 // readRows reads an .npy of this shape.
 func readRows(t *testing.T, path string, rows, cols int) []float32 {
 	t.Helper()
-	a, err := tensorfile.OpenNPY(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(tensorfile.OpenNPY(path))(t)
 	defer a.Close()
 	if !slices.Equal(a.Shape, []int{rows, cols}) {
 		t.Fatalf("%s is %v, want %d × %d", path, a.Shape, rows, cols)
 	}
 	values := make([]float32, rows*cols)
-	if err := a.ReadRows(values, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.ReadRows(values, 0))
 	return values
 }
 
@@ -86,14 +81,11 @@ func readRows(t *testing.T, path string, rows, cols int) []float32 {
 // leaves the values of the queries out of eval.json.
 func TestReportOfVectors(t *testing.T) {
 	trainedPictures(t)
-	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
+	succeeds(t, "embed-images", "--run", "runs/a", "pictures/test")
 	args := []string{"eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--report", "r.html"}
-	must(t, args...)
+	succeeds(t, args...)
 	page := func() string {
-		text, err := os.ReadFile("r.html")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("r.html"))(t)
 		return string(text)
 	}
 	if r := readResult(t, "eval.json"); r.PerQuery != nil {
@@ -105,30 +97,24 @@ func TestReportOfVectors(t *testing.T) {
 		}
 	}
 	plain := page()
-	must(t, append(args, "--images", "pictures/test")...)
-	if n := strings.Count(page(), "data:image/jpeg"); n != 16*11 || strings.Contains(plain, "data:image/jpeg") {
+	succeeds(t, append(args, "--images", "pictures/test")...)
+	if n := strings.Count(page(), "data:image/jpeg"); n != 48 || strings.Contains(plain, "data:image/jpeg") {
 		t.Errorf("%d pictures", n)
 	}
 	again := page()
-	must(t, append(args, "--images", "pictures/test")...)
+	succeeds(t, append(args, "--images", "pictures/test")...)
 	if page() != again {
 		t.Error("the same evaluation has another page")
 	}
-	must(t, append(args, "--images", "pictures/test", "--seed", "2")...)
-	if page() == again {
-		t.Error("another seed draws the same queries")
-	}
-	must(t, append(args, "--images", "pictures/test", "--report-places", "3")...)
-	if n := strings.Count(page(), "data:image/jpeg"); n != 16*4 || !strings.Contains(page(), "the first 3 places") {
+	succeeds(t, append(args, "--images", "pictures/test", "-o", "top_k=3")...)
+	if n := strings.Count(page(), "data:image/jpeg"); n != 48 || !strings.Contains(page(), "the first 3 places") {
 		t.Errorf("%d pictures of three places", n)
 	}
 	// Images under other names are not found: the page says so, the command too, and the result is kept.
-	if err := os.Remove("eval.json"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove("eval.json"))
 	code, out, errs := run(t, append(args, "--images", "pictures/train")...)
 	if code != exitSomeFailed || !strings.Contains(out, "H-AP") ||
-		!strings.Contains(errs, "r.html was written, but 176 of its images could not be shown") {
+		!strings.Contains(errs, "r.html was written, but 48 of its images could not be shown") {
 		t.Errorf("code %d, %s%s", code, out, errs)
 	}
 	readResult(t, "eval.json")
@@ -137,21 +123,24 @@ func TestReportOfVectors(t *testing.T) {
 	}
 }
 
-// The page of two results has both rankings of the queries that changed, and the sign of the
-// change.
-func TestComparisonShowsWhatChangedMost(t *testing.T) {
+// explored returns what the list of queries on a page of rankings holds.
+func explored(t *testing.T, page string) (x report.Explorer) {
+	t.Helper()
+	_, data, _ := strings.Cut(page, `<script id="data" type="application/json">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	must.Do(t, json.Unmarshal([]byte(data), &x))
+	return x
+}
+
+// The page of two results has the values of both and both rankings of each query.
+func TestComparisonShowsBothResultsOfAQuery(t *testing.T) {
 	trainedPictures(t)
-	must(t, "eval", "embed", "--run", "runs/a", "pictures/test")
-	must(t, "eval", "export", "--embeddings", "test.npy", "--labels", "test.csv", "--places", "20", "b")
-	a, err := tensorfile.OpenNPY("test.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, "embed-images", "--run", "runs/a", "pictures/test")
+	succeeds(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "-o", "top_k=20", "--export", "b")
+	a := must.Get(tensorfile.OpenNPY("test.npy"))(t)
 	rows, cols := a.Rows()
 	values := make([]float32, rows*cols)
-	if err := errors.Join(a.ReadRows(values, 0), a.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(a.ReadRows(values, 0), a.Close()))
 	for i := range values { // a worse model: half of the numbers are lost
 		if i%2 == 0 {
 			values[i] = 0
@@ -159,15 +148,11 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 	}
 	values[1] = 1
 	writeNPY(t, "worse.npy", tensorfile.NewF32("", []int{rows, cols}, values))
-	must(t, "eval", "export", "--embeddings", "worse.npy", "--labels", "test.csv", "--places", "20", "a")
-	must(t, "eval", "compare", "--report", "ab.html", "--images", "pictures/test", "a.json", "b.json")
-	text, err := os.ReadFile("ab.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, "eval", "run", "--embeddings", "worse.npy", "--labels", "test.csv", "-o", "top_k=20", "--export", "a")
+	succeeds(t, "eval", "compare", "--report", "ab.html", "--images", "pictures/test", "a.json", "b.json")
+	text := must.Get(os.ReadFile("ab.html"))(t)
 	page := string(text)
-	for _, want := range []string{"b compared with a", "Gained most", "Queries that changed most", "data:image/jpeg",
-		"48 queries in both"} {
+	for _, want := range []string{"b compared with a", "data:image/jpeg", "48 queries in both"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -177,39 +162,39 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 		!strings.Contains(errs, "of its images could not be shown") {
 		t.Errorf("with other images: code %d, %s%s", code, out, errs)
 	}
-	// The first query of the table is the one with the greatest change.
-	ra, rb := readResult(t, "a.json"), readResult(t, "b.json")
-	best, at := 0.0, 0
-	for q, v := range rb.PerQuery.Values["H-AP"] {
-		if d := math.Abs(float64(v - ra.PerQuery.Values["H-AP"][q])); d > best {
-			best, at = d, q
+	ra, rb, x := readResult(t, "a.json"), readResult(t, "b.json"), explored(t, page)
+	changed := 0
+	for _, q := range x.Queries {
+		at := slices.Index(ra.PerQuery.IDs, x.Items[q.Item].ID)
+		a, b := float64(ra.PerQuery.Values["H-AP"][at]), float64(rb.PerQuery.Values["H-AP"][at])
+		if math.Abs(float64(q.Value[0])-a)+math.Abs(float64(q.Value[1])-b) > 1e-6 {
+			t.Errorf("%s: values %v, want %v and %v", x.Items[q.Item].ID, q.Value, a, b)
+		}
+		if !slices.Equal(q.Found[0], q.Found[1]) {
+			changed++
 		}
 	}
-	_, table, _ := strings.Cut(page, "Queries that changed most</h2>")
-	if first := strings.Index(table, `<td class="text">`); first < 0 ||
-		!strings.HasPrefix(table[first:], `<td class="text">`+ra.PerQuery.IDs[at]+"<") {
-		t.Errorf("the first query is not %s", ra.PerQuery.IDs[at])
+	if len(x.Queries) != 48 || changed == 0 {
+		t.Errorf("%d queries, of which %d are ranked otherwise", len(x.Queries), changed)
 	}
 	for want, args := range map[string][]string{
 		"compares two results":                {"--report", "x.html", "a.json"},
-		"--places is 0":                       {"--report", "x.html", "--places", "0", "a.json", "b.json"},
-		"apply to the page of --report":       {"--by", "AP_level0", "a.json", "b.json"},
-		"has no values of \"nosuch\"":         {"--report", "x.html", "--by", "nosuch", "a.json", "b.json"},
+		"--top-k is 0":                        {"--report", "x.html", "--top-k", "0", "a.json", "b.json"},
+		"applies to the page of --report":     {"--images", "photos", "a.json", "b.json"},
+		"has no values of \"nosuch\"":         {"--report", "x.html", "--metrics", "nosuch", "a.json", "b.json"},
 		"needs results with per-query values": {"--report", "x.html", "plain.json", "b.json"},
 		"it is of another result":             {"--report", "x.html", "b.json", "c.json"},
 		"row 99 of a gallery of 48":           {"--report", "x.html", "b.json", "d.json"},
 	} {
 		if _, err := os.Stat("c.json"); err != nil {
-			must(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "plain.json")
+			succeeds(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "--out", "plain.json")
 			for _, prefix := range []string{"c", "d"} {
-				must(t, "eval", "export", "--embeddings", "test.npy", "--labels", "test.csv", "--places", "2", prefix)
+				succeeds(t, "eval", "run", "--embeddings", "test.npy", "--labels", "test.csv", "-o", "top_k=2", "--export", prefix)
 			}
 			writeNPY(t, "c.neighbours.npy", tensorfile.NewI64("", []int{1, 2}, []int64{0, 1}))
 			writeNPY(t, "d.neighbours.npy", tensorfile.NewI64("", []int{48, 1}, slices.Repeat([]int64{99}, 48)))
 			for _, prefix := range []string{"c", "d"} { // without a record, which would tell first
-				if err := os.Remove(prefix + ".export.json"); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Remove(prefix+".export.json"))
 			}
 		}
 		code, _, errs := run(t, append([]string{"eval", "compare"}, args...)...)
@@ -222,16 +207,14 @@ func TestComparisonShowsWhatChangedMost(t *testing.T) {
 func writeNPY(t *testing.T, path string, a tensorfile.Tensor) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := errors.Join(tensorfile.WriteNPY(&text, a), os.WriteFile(path, text.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(tensorfile.WriteNPY(&text, a), os.WriteFile(path, text.Bytes(), 0o644)))
 }
 
 // A file of an export that was changed is refused wherever it is read while the record lies beside it.
 func TestAChangedExportIsRefused(t *testing.T) {
 	embeddingFiles(t)
 	for _, prefix := range []string{"a", "b"} {
-		must(t, "eval", "export", "--embeddings", "e.npy", "--labels", "l.csv", "--places", "5", prefix)
+		succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "-o", "top_k=5", "--export", prefix)
 	}
 	ranking := []string{"eval", "run", "--ranking", "a.neighbours.npy", "--labels", "l.csv", "--metrics", "R@1"}
 	table := []string{"eval", "run", "--embeddings", "e.npy", "--labels", "a.gallery.csv"}
@@ -241,23 +224,18 @@ func TestAChangedExportIsRefused(t *testing.T) {
 		args []string
 	}{{"a.neighbours.npy", ranking}, {"a.export.json", ranking}, {"a.gallery.csv", table},
 		{"a.neighbours.npy", compare}, {"a.queries.parquet", compare}, {"b.gallery.csv", compare}} {
-		must(t, c.args...)
-		was, err := os.ReadFile(c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, c.args...)
+		was := must.Get(os.ReadFile(c.file))(t)
 		changed := bytes.Clone(was)
 		changed[len(changed)*3/4] ^= 1
 		for _, damage := range [][]byte{changed, was[:len(was)-2]} {
 			testfile.Write(t, ".", c.file, string(damage))
-			if code, _, errs := run(t, c.args...); code != exitIntegrity || !strings.Contains(errs, ".export.json") {
-				t.Errorf("%s changed: %v: exit code %d\n%s", c.file, c.args, code, errs)
-			}
+			says(t, exitIntegrity, ".export.json", c.args...)
 		}
 		testfile.Write(t, ".", c.file, string(was))
 	}
 	if err := os.Remove("a.export.json"); err != nil { // as of an older hgld
 		t.Fatal(err)
 	}
-	must(t, ranking...)
+	succeeds(t, ranking...)
 }

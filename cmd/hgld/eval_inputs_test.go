@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/half"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // The inputs of these tests are twelve vectors of six classes, of which the nearest neighbour of each has
@@ -44,9 +45,7 @@ func column(head string, f func(i int) string) string {
 func arrayFile(t *testing.T, a tensorfile.Tensor) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := tensorfile.WriteNPY(&file, a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteNPY(&file, a))
 	return file.Bytes()
 }
 
@@ -70,20 +69,13 @@ func torchFile(t *testing.T, values []float32) []byte {
 		"ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\x60tQK\x00(K\x0cK\x08t(K\x08K\x01t\x89}tR" +
 		text("labels") + list + "eu."
 	var data, file bytes.Buffer
-	if err := binary.Write(&data, binary.LittleEndian, values); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, binary.Write(&data, binary.LittleEndian, values))
 	z := zip.NewWriter(&file)
 	for _, m := range [][2]string{{"a/data.pkl", pickle}, {"a/data/0", data.String()}} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m[0], Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.CreateHeader(&zip.FileHeader{Name: m[0], Method: zip.Store}))(t)
 		w.Write([]byte(m[1]))
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return file.Bytes()
 }
 
@@ -106,9 +98,7 @@ func halfParquet(t *testing.T, values []float32) []byte {
 	}
 	rows[11].Number = math.NaN()
 	var file bytes.Buffer
-	if err := parquet.Write(&file, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&file, rows))
 	return file.Bytes()
 }
 
@@ -120,12 +110,9 @@ func writeInputs(t *testing.T) {
 	vectors := arrayFile(t, tensorfile.NewF32("", shape, inputVectors(0)))
 	others := arrayFile(t, tensorfile.NewF32("", shape, inputVectors(0.3)))
 	var safe bytes.Buffer
-	err := tensorfile.WriteSafetensors(&safe, []tensorfile.Tensor{
+	must.Do(t, tensorfile.WriteSafetensors(&safe, []tensorfile.Tensor{
 		tensorfile.NewF32("image_embeds", shape, inputVectors(0)),
-		int64Labels(func(i int) int64 { return int64(i / 2) })}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+		int64Labels(func(i int) int64 { return int64(i / 2) })}, nil))
 	hot := make([]int64, inputRows*6)
 	names := ""
 	for i := range inputRows {
@@ -153,6 +140,7 @@ func writeInputs(t *testing.T) {
 			return fmt.Sprintf("%s,web,n%d", class(i), i)
 		}),
 		"single.csv": column("source", func(int) string { return "web" }),
+		"order.csv":  column("coarse,fine", func(i int) string { return fmt.Sprintf("g%d,%s", i/6, class(i)) }),
 		"alike.csv":  column("fine,name", func(i int) string { return fmt.Sprintf("%s,of %s", class(i), class(i)) }),
 		"oml.csv": column("label,path,split,is_query,is_gallery,x_1,x_2,y_1,y_2,category", func(i int) string {
 			if i < 2 {
@@ -191,9 +179,7 @@ func writeInputs(t *testing.T) {
 		files[name] = []byte(text)
 	}
 	for name, data := range files {
-		if err := os.WriteFile(name, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, data, 0o644))
 	}
 }
 
@@ -221,26 +207,27 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings q.npy --labels nfd.csv" + gallery + "nfc.csv",
 			"100.00", "12 of 12 queries are also in the gallery"},
 		{"--embeddings q.npy --labels ids.csv" + gallery + "turned.csv",
-			"", `the id "0.jpg", but with other classes (12 of 12`},
+			"", `the id "0.jpg", but with different classes (12 of 12`},
 		{"--embeddings other.npy --labels ids.csv" + gallery + "ids.csv",
-			"", `the id "0.jpg", but with other vectors (12 of 12`},
-		{"--embeddings other.npy --labels ids.csv --equal-ids other" + gallery + "ids.csv",
+			"", `the id "0.jpg", but with different vectors (12 of 12`},
+		{"--embeddings other.npy --labels ids.csv -o equal_ids=other" + gallery + "ids.csv",
 			"100.00", "12 gallery items, 1 level"},
-		{"--embeddings other.npy --labels ids.csv --equal-ids same" + gallery + "ids.csv",
+		{"--embeddings other.npy --labels ids.csv -o equal_ids=same" + gallery + "ids.csv",
 			"100.00", "12 of 12 queries are also"},
 		{"--embeddings e.npy --labels good.csv" + gallery + "good.csv",
 			"100.00", "12 of 12 queries are also in the gallery"},
 		{"--embeddings e.npy --labels ids.csv" + gallery + "nfc.csv",
-			"100.00", "careful: 12 of 12 queries of e.npy have the vector"},
+			"100.00", "warning: 12 of 12 queries of e.npy have the vector"},
 		// columns
 		{"--embeddings e.npy --labels constant.csv",
-			"100.00", "name has another class in each row, so it is no level, unless"},
+			"100.00", "name has another class in each row, so it is not used as a level unless"},
 		{"--embeddings e.npy --labels constant.csv --levels fine", "100.00", "1 level"},
 		{"--embeddings e.npy --labels constant.csv --levels FINE,source", "100.00", "2 levels"},
 		{"-o eval.levels=independent,source,fine --embeddings e.npy --labels constant.csv", "100.00", "2 levels"},
 		{"--embeddings e.npy --labels constant.csv --levels kind", "", `unknown column "kind"`},
-		{"--embeddings e.npy --labels single.csv", "", `source has the one class "web", so it is no level`},
-		{"--embeddings e.npy --labels alike.csv", "100.00", "careful: alike.csv: fine and name divide the rows alike"},
+		{"--embeddings e.npy --labels single.csv", "", `source has the one class "web", so it is not used as a level`},
+		{"--embeddings e.npy --labels alike.csv", "100.00", "warning: alike.csv: fine and name divide the rows alike"},
+		{"--embeddings e.npy --labels order.csv", "100.00", "the levels are read as fine,coarse, finest first: in"},
 		{"--embeddings e.npy --labels oml.csv", "100.00", "10 of 12 rows are used, those with the split validation"},
 		{"--embeddings e.npy --labels dummies.csv", "100.00", "cat to fox are read as 6 classes of one level"},
 		{"--embeddings e.npy --labels hot.npy", "100.00", "level_0 to level_5 are read as 6 classes of one level"},
@@ -252,17 +239,17 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings big.npy --labels names.npy", "100.00", "1 level"},
 		// missing values
 		{"--embeddings e.npy --labels none.csv", "100.00", `2 of 12 rows have no class at fine ("None")`},
-		{"--embeddings e.npy --labels none.csv --missing empty", "100.00", "1 level"},
+		{"--embeddings e.npy --labels none.csv -o na_values=empty", "100.00", "1 level"},
 		{"--embeddings e.npy --labels doubt.csv",
 			"", `"None" means no class in most tables, but other cells are empty`},
-		{"--embeddings e.npy --labels doubt.csv --missing None",
+		{"--embeddings e.npy --labels doubt.csv -o na_values=None",
 			"100.00", `4 of 12 rows have no class at fine ("None", empty)`},
 		{"--embeddings e.npy --labels codes.csv", "", `"NA" means no class in most tables, but the classes are codes`},
-		{"--embeddings e.npy --labels codes.csv --missing empty", "100.00", "1 level"},
+		{"--embeddings e.npy --labels codes.csv -o na_values=empty", "100.00", "1 level"},
 		{"--embeddings e.npy --labels minus.npy", "100.00", `2 of 12 rows have no class at level_0 ("-1")`},
 		{"--embeddings e.npy --labels both.csv", "", `"nan" means no class in most tables, but other cells are "-1"`},
-		{"--embeddings e.npy --labels both.csv --missing nan", "100.00", `4 of 12 rows have no class at fine ("-1", "nan")`},
-		{"--embeddings e.npy --labels both.csv --missing=-1", "100.00", `2 of 12 rows have no class at fine ("-1")`},
+		{"--embeddings e.npy --labels both.csv -o na_values=nan", "100.00", `4 of 12 rows have no class at fine ("-1", "nan")`},
+		{"--embeddings e.npy --labels both.csv -o na_values=-1", "100.00", `2 of 12 rows have no class at fine ("-1")`},
 		{"--embeddings e.npy --labels spaced.csv", "100.00", "1 level"},
 		{"--embeddings e.npy --labels excel.csv", "100.00", "1 level"},
 		// names
@@ -280,7 +267,7 @@ func TestEvalReadsWhatPeopleBring(t *testing.T) {
 		{"--embeddings e.npy --labels blank.csv --qrels x.qrels", "100.00", "1 level"},
 		{"--embeddings e.npy --labels twice.csv --trec y", "", `queries: rows 0 and 11 have the same id, "0"`},
 	} {
-		args := append([]string{"eval", "run", "--metrics", "R@1", "--intervals=false"}, strings.Fields(c[0])...)
+		args := append([]string{"eval", "run", "--metrics", "R@1", "-o", "intervals=false"}, strings.Fields(c[0])...)
 		code, out, errs := run(t, args...)
 		want := 0
 		if c[1] == "" {
@@ -302,15 +289,15 @@ func TestLossSearchAndTrainingReadWhatPeopleBring(t *testing.T) {
 		code       int
 	}{
 		{loss + "constant.csv", "source has the one class", 0},
-		{loss + "single.csv", "--levels source takes this one all the same", exitUsage},
+		{loss + "single.csv", "to use this column anyway, pass --levels source", exitUsage},
 		{loss + "constant.csv --levels fine", "fine: 12 queries with a positive", 0},
-		{loss + "doubt.csv", "--missing=-1 that it is one", exitUsage},
-		{loss + "ids.csv --gallery other.npy --gallery-labels ids.csv", "--equal-ids same", exitUsage},
+		{loss + "doubt.csv", "or to -1 to treat it as a class", exitUsage},
+		{loss + "ids.csv --gallery-embeddings other.npy --gallery-labels ids.csv", "set equal_ids to same", exitUsage},
 		{"search --index e.npy --labels cases.csv --id 0", `note: fine: "Café" and "café" are two classes`, 0},
 		{"search --index e.npy --labels nfd.csv --id \u00e93.jpg", "e\u03012.jpg", 0},
 		{"search --index e.npy --labels ids.csv --id 3.JPG", `row 3 has "3.jpg"`, exitUsage},
 		{training + "oml.csv", "2 of 12 rows are used, those with the split train", exitUsage},
-		{training + "single.csv", "--levels source takes this one all the same", exitUsage},
+		{training + "single.csv", "to use this column anyway, pass --levels source", exitUsage},
 	} {
 		code, out, errs := run(t, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out+errs, c.want) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The labels of vectors are the table beside them of the same name, in every command that reads
@@ -25,26 +27,17 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 	}
 	zipOf := func(from, to string) {
 		t.Helper()
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(from))(t)
 		var file bytes.Buffer
 		z := zip.NewWriter(&file)
 		w, err := z.Create("features.npy")
 		if err == nil {
 			_, err = w.Write(data)
 		}
-		if err := errors.Join(err, z.Close()); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, file.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, z.Close()))
+		must.Do(t, os.WriteFile(to, file.Bytes(), 0o644))
 	}
-	if err := os.Mkdir("beside", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("beside", 0o755))
 	t.Chdir("beside")
 	copyTo("../e.npy", "e.npy")
 	copyTo("../e.npy", "lone.npy")
@@ -85,8 +78,5 @@ func TestLabelsBesideVectorsNeedNotBeNamed(t *testing.T) {
 		}
 	}
 	copyTo("l.csv", "e.tsv")
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy"); code != exitUsage ||
-		!strings.Contains(errs, "e.csv and e.tsv are both beside e.npy") {
-		t.Errorf("two tables: exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "e.csv and e.tsv are both beside e.npy", "eval", "run", "--embeddings", "e.npy")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
-	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
 	"hgld/train/index"
 	"hgld/train/input"
 	"hgld/train/landmarks"
@@ -37,14 +37,14 @@ func evalLandmarksCommand() *cli.Command {
 			&cli.IntFlag{Name: "dims", Usage: "keep the `N` directions of largest variance of the whitening; 0: all"},
 			sideFlag(1024),
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` of the vectors (default: landmarks/TRUTH)"},
-			threadsFlag(), replaceFlag(), deviceFlag(),
+			replaceFlag(), deviceFlag(),
 		}),
 		Action: func(c *cli.Context) error {
 			j, err := newJobWithArgs(c, 2, 2, "the ground truth and the folder of its images")
 			if err != nil {
 				return err
 			}
-			l := &landmarkEval{job: j, threads: c.Int("threads"), side: c.Int("side"), dims: c.Int("dims"),
+			l := &landmarkEval{job: j, side: c.Int("side"), dims: c.Int("dims"),
 				distractors: c.String("distractors"), whiten: c.String("whiten"), out: c.String("out")}
 			l.model = newTrainedChoice(c, j.project)
 			if c.String("weights") != "" {
@@ -63,8 +63,8 @@ func evalLandmarksCommand() *cli.Command {
 type landmarkEval struct {
 	*job
 	model                    embedder
-	net                      *train.Model
-	threads, side, dims      int
+	net                      *evaluation.Model
+	side, dims               int
 	distractors, whiten, out string
 	opened                   []interface{ Close() error }
 }
@@ -121,7 +121,7 @@ func (l *landmarkEval) measure(benchmark *landmarks.Benchmark) ([]revisitedRow, 
 		return nil, err
 	}
 	l.opened = append(l.opened, l.net)
-	l.say("embedding %d images and %d queries with %s, %s", len(benchmark.Gallery), len(benchmark.Queries), l.net.Path,
+	l.log("embedding %d images and %d queries with %s, %s", len(benchmark.Gallery), len(benchmark.Queries), l.net.Path,
 		how)
 	gallery, err := l.vectors(landmarkGallery, l.args[1], images.Gallery)
 	if err != nil {
@@ -156,7 +156,7 @@ func (l *landmarkEval) measure(benchmark *landmarks.Benchmark) ([]revisitedRow, 
 // rank ranks the gallery for the queries.
 func (l *landmarkEval) rank(benchmark *landmarks.Benchmark, queries, gallery *retrieval.Matrix) ([]revisitedRow,
 	error) {
-	b, err := l.openDevice(l.threads)
+	b, err := l.openDevice()
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (l *landmarkEval) rank(benchmark *landmarks.Benchmark, queries, gallery *re
 			return nil, err
 		}
 	}
-	return l.rankRevisited(b, &e, benchmark.Truths, l.threads)
+	return l.rankRevisited(b, &e, benchmark.Truths)
 }
 
 // mostToWhiten is the number of images that a whitening is learned from: many times the width of a vector.

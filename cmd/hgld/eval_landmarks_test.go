@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // savePNG writes an image.
@@ -27,15 +28,9 @@ func savePNG(t *testing.T, path string, m *img.RGB) {
 		}
 	}
 	var data bytes.Buffer
-	if err := png.Encode(&data, picture); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&data, picture))
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, os.WriteFile(path, data.Bytes(), 0o644))
 }
 
 // patterned returns an image that depends on a number.
@@ -65,25 +60,18 @@ func landmarkFolder(t *testing.T) (weights string) {
 	}
 	truth := `{"imlist": ["x", "small", "crop", "y"], "qimlist": ["photo"],
 		"gnd": [{"bbx": [9.6, 6.5, 40.4, 35.7], "easy": [2], "hard": [1], "junk": []}]}`
-	if err := os.WriteFile("gnd.json", []byte(truth), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gnd.json", []byte(truth), 0o644))
 	return drawnWeights(t, map[string]string{})
 }
 
 // rowsOfNPY reads vectors.
 func rowsOfNPY(t *testing.T, path string) [][]float32 {
 	t.Helper()
-	a, err := tensorfile.OpenNPY(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(tensorfile.OpenNPY(path))(t)
 	defer a.Close()
 	rows, cols := a.Rows()
 	values := make([]float32, rows*cols)
-	if err := a.ReadRows(values, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.ReadRows(values, 0))
 	return slices.Collect(slices.Chunk(values, cols))
 }
 
@@ -110,7 +98,7 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 		}
 	}
 	code, out, errs := run(t, strings.Fields("figure retrieved --embeddings at1024/queries.npy --images jpg --out f.svg "+
-		"--gallery-embeddings at1024/gallery.npy --qrels gnd.json --qrels-usage easy --query photo --places 4")...)
+		"--gallery-embeddings at1024/gallery.npy --qrels gnd.json -o qrels_usage=easy --query photo --top-k 4")...)
 	table, err := os.ReadFile("f.csv")
 	if code != exitOK || err != nil || !strings.Contains(string(table), "photo.png,1,crop.png,1,1\n") ||
 		!strings.Contains(string(table), "photo.png,,small.png,") {
@@ -148,9 +136,7 @@ func TestLandmarksThatAreNotThereAreNamed(t *testing.T) {
 		"few.json":  `{"imlist": ["x"], "qimlist": ["photo", "y"], "gnd": [{"bbx": [0, 0, 9, 9], "easy": [0]}]}`,
 		"not.json":  `{"gnd": []}`,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	savePNG(t, "twins/a/x.png", patterned(20, 20, 1))
 	savePNG(t, "twins/b/x.png", patterned(20, 20, 2))
@@ -172,9 +158,6 @@ func TestLandmarksThatAreNotThereAreNamed(t *testing.T) {
 		{"out.json twins", "two images are called x", exitUsage},
 	} {
 		args := append([]string{"eval", "landmarks", "--weights", weights}, strings.Fields(c.args)...)
-		code, out, errs := run(t, args...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s%s", c.args, code, c.code, c.want, out, errs)
-		}
+		says(t, c.code, c.want, args...)
 	}
 }

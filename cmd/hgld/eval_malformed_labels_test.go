@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // malformedLabels are files of labels.
@@ -22,7 +23,7 @@ func malformedLabels() (list []malformed) {
 	}
 	wide += "\n" + strings.Repeat(strings.Repeat("x,", 130)+"x\n", 6)
 	for name, c := range map[string]struct{ want, text string }{
-		"empty":       {"is empty; want a heading with a", ""},
+		"empty":       {"is empty; want a heading and rows", ""},
 		"heading":     {"0 rows of labels", rows[0]},
 		"fewer":       {"5 rows of labels", strings.Join(rows[:6], "")},
 		"more":        {"7 rows of labels", soundLabels + "g,f4,c2\n"},
@@ -31,12 +32,14 @@ func malformedLabels() (list []malformed) {
 		"quote":       {"line 4: extraneous or missing \" in quoted", strings.Replace(soundLabels, "c,f2", `c,"f2`, 1)},
 		"quoteinside": {"line 4: bare \" in non-quoted", strings.Replace(soundLabels, "c,f2", `c,f"2`, 1)},
 		"onlyid":      {"no column with classes", "id\na\nb\nc\nd\ne\nf\n"},
-		"twoids":      {"two columns are called \"id\"", strings.Replace(soundLabels, "fine", "id", 1)},
-		"twolevels":   {"two columns are called \"fine\"", strings.Replace(soundLabels, "coarse", "fine", 1)},
+		"twoids":      {"line 1: column \"id\" occurs twice;", strings.Replace(soundLabels, "fine", "id", 1)},
+		"twolevels":   {"line 1: column \"fine\" occurs twice;", strings.Replace(soundLabels, "coarse", "fine", 1)},
 		"noname":      {"\"c1\" stands in a column without a heading", strings.Replace(soundLabels, "coarse", "", 1)},
 		"parents":     {"fine \"f1\" has two parents:", strings.Replace(soundLabels, "b,f1,c1", "b,f1,c2", 1)},
-		"order": {"coarse \"c1\" has two parents:",
-			"id,coarse,fine\na,c1,f1\nb,c1,f1\nc,c1,f2\nd,c1,f2\ne,c2,f3\nf,c2,f3\n"},
+		"order": {"seem to be coarsest first",
+			"id,coarse,fine\na,c1,f1\nb,c1,f1\nc,c2,f2\nd,c2,f2\ne,c3,f3\nf,c3,f3\n"},
+		"list": {"which is a list; want one class in a cell",
+			strings.Replace(soundLabels, "a,f1", "a,\"['f1', 'f2']\"", 1)},
 		"nocoarse": {"fine \"f1\" has two parents: none", strings.Replace(soundLabels, "a,f1,c1", "a,f1,", 1)},
 		"nofine":   {"2: fine is empty; want a class at", strings.Replace(soundLabels, "a,f1,c1", "a,,c1", 1)},
 		"wide":     {"has 130 levels, want at most 126:", wide},
@@ -45,7 +48,7 @@ func malformedLabels() (list []malformed) {
 		"noquery":    {"is_query is true for no row", "id,fine,is_query\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
 		"nogallery":  {"is_gallery is true for no row", "id,fine,is_gallery\na,f,0\nb,f,0\nc,f,0\nd,f,0\ne,f,0\nf,f,0\n"},
 		"isgallery":  {"2: is_gallery is \"\", want 1 or", "id,fine,is_gallery\na,f,\nb,f,1\nc,f,1\nd,f,1\ne,f,1\nf,f,1\n"},
-		"twoqueries": {"two columns are called", "is_query,is_query,fine\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n"},
+		"twoqueries": {"\"is_query\" occurs twice", "is_query,is_query,fine\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n1,1,f\n"},
 		"binary":     {"is not UTF-8; save the table", "\x93NUMPY\x01\x00"},
 		"nul":        {"2: \"f\\x001\" holds a zero byte", strings.Replace(soundLabels, "a,f1", "a,f\x001", 1)},
 		"latin1":     {"2: \"c\\xe9\" is not UTF-8;", strings.Replace(soundLabels, "c1\nb", "c\xe9\nb", 1)},
@@ -93,39 +96,18 @@ func malformedTruth() (list []malformed) {
 	}
 	const judged = "run --embeddings e.npy --labels l.csv --qrels FILE"
 	for name, c := range map[string]struct{ want, text string }{
-		"empty.qrels":     {"no query has a positive item", ""},
-		"three.qrels":     {"line 1 has 3 columns, want query,", "a 0 b\n"},
-		"five.qrels":      {"line 1 has 5 columns, want query,", "a 0 b 1 2\n"},
-		"word.qrels":      {"line 1: relevance is \"yes\",", "a 0 b yes\n"},
-		"fraction.qrels":  {"line 1: relevance is \"0.5\",", "a 0 b 0.5\n"},
-		"large.qrels":     {"line 1: relevance is", "a 0 b 1000\n"},
-		"twice.qrels":     {"line 2: query \"a\" has two", "a 0 b 1\na 0 b 1\n"},
-		"negatives.qrels": {"no query has a positive item", "a 0 b 0\n"},
-		"others.qrels":    {"no positive of the 6 queries is", "q1 0 g1 1\n"},
-		"items.qrels":     {"no positive of the 6 queries is", "a 0 g1 1\n"},
-		"empty.json":      {"EOF", ""},
-		"array.json":      {"it begins with [, want {", "[]"},
-		"nothing.json":    {"no query has a positive item", "{}"},
-		"cut.json":        {"unexpected EOF", `{"a": {"positives": ["b"]`},
-		"number.json":     {"json: cannot unmarshal number", `{"a": {"positives": [1]}}`},
-		"text.json":       {"json: cannot unmarshal string", `{"a": {"positives": "b"}}`},
-		"key.json":        {"json: unknown field \"positive\"", `{"a": {"positive": ["b"]}}`},
-		"nobody.json":     {"no query has a positive item", `{"a": {"positives": []}}`},
-		"both.json":       {"query \"a\" has two judgements of", `{"a": {"positives": ["b"], "junk": ["b"]}}`},
-		"double.json":     {"query \"a\" has two judgements of", `{"a": {"positives": ["b", "b"]}}`},
-		"queries.json":    {"query \"a\" occurs twice", `{"a": {"positives": ["b"]}, "a": {"positives": ["c"]}}`},
-		"behind.json":     {"there is text after the last }", `{"a": {"positives": ["b"]}} more`},
-		"empty.sol.csv":   {"its columns are , want id, images", ""},
-		"columns.sol.csv": {"its columns are query, images,", "query,images,Usage\na,b,Public\n"},
-		"usage.sol.csv":   {"line 2: Usage is \"Secret\", want", "id,images,Usage\na,b,Secret\n"},
-		"ragged.sol.csv":  {"line 2: 2 columns, and the first line has 3", "id,images,Usage\na,b\n"},
-		"ignored.sol.csv": {"no query has a positive item", "id,images,Usage\na,None,Ignored\n"},
-		"twice.sol.csv":   {"line 2: query \"a\" has two", "id,images,Usage\na,b b,Public\n"},
-		"queries.sol.csv": {"line 3: query \"a\" has two", "id,images,Usage\na,b,Public\na,b,Public\n"},
+		"three.qrels":   {"line 1 has 3 columns, want query,", "a 0 b\n"},
+		"items.qrels":   {"no positive of the 6 queries is", "a 0 g1 1\n"},
+		"empty.json":    {"EOF", ""},
+		"key.json":      {"json: unknown field \"positive\"", `{"a": {"positive": ["b"]}}`},
+		"nobody.json":   {"no query has a positive item", `{"a": {"positives": []}}`},
+		"queries.json":  {"query \"a\" occurs twice", `{"a": {"positives": ["b"]}, "a": {"positives": ["c"]}}`},
+		"behind.json":   {"there is text after the last }", `{"a": {"positives": ["b"]}} more`},
+		"usage.sol.csv": {"line 2: Usage is \"Secret\", want", "id,images,Usage\na,b,Secret\n"},
 	} {
 		add(judged, name, c.want, []byte(c.text))
 	}
-	add("run --embeddings e.npy --labels l.csv --qrels FILE --qrels-usage public", "part.qrels", "has a public part",
+	add("run --embeddings e.npy --labels l.csv --qrels FILE -o qrels_usage=public", "part.qrels", "has a public part",
 		[]byte(soundQrels))
 	const ranked = "run --ranking FILE --labels l.csv --metrics R@1"
 	for name, c := range map[string]struct{ want, text string }{
@@ -165,21 +147,13 @@ func malformedTruth() (list []malformed) {
 // malformedResults are results that are compared.
 func malformedResults(t *testing.T) (list []malformed) {
 	t.Helper()
-	text, err := os.ReadFile("sound.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("sound.json"))(t)
 	change := func(f func(r, queries map[string]any)) []byte {
 		var r map[string]any
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &r))
 		delete(r, "sha256")
 		f(r, r["per_query"].(map[string]any))
-		changed, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := must.Get(json.Marshal(r))(t)
 		return []byte(sealed(t, string(changed)))
 	}
 	for name, c := range map[string]struct {
@@ -229,32 +203,35 @@ func malformedSettings() (list []malformed) {
 		vectors + "--metrics AP#-1":                             "metric \"AP#-1\": want # and a",
 		vectors + "--metrics H-AP:nosuch":                       "metric \"H-AP:nosuch\": unknown",
 		vectors + "--metrics H-AP:pop^x":                        "metric \"H-AP:pop^x\": exponent",
-		vectors + "--ties first":                                "unknown order of ties \"first\"",
-		vectors + "--mean level":                                "mean is \"level\", want query or",
-		vectors + "--resample row":                              "resample is \"row\", want query",
+		vectors + "-o ties=first":                               "unknown order of ties \"first\"",
+		vectors + "-o mean=level":                               "mean is \"level\", want query or",
+		vectors + "-o resample=row":                             "resample is \"row\", want query",
 		vectors + "--levels forest":                             "unknown column \"forest\" (known: id, fine",
-		vectors + "--gap 1":                                     "gap is 1, want a batch size of 2",
-		vectors + "--gap -3":                                    "--gap: eval.gap is -3, want a",
-		vectors + "--threads -1":                                "--threads: eval.threads is -1,",
-		vectors + "--threads 5000":                              "--threads: eval.threads is 5000,",
+		vectors + "-o gap=1":                                    "gap is 1, want a batch size of 2",
+		vectors + "-o gap=-3":                                   "eval.gap is -3, want a",
+		vectors + "-o threads=-1":                               "-o threads=-1: threads is -1,",
+		vectors + "-o threads=5000":                             "-o threads=5000: threads is 5000,",
 		vectors + "--limit -1":                                  "--limit is -1; want a number of",
-		vectors + "--trec y --trec-least 3":                     "trec_least is 3, but the data",
-		vectors + "--trec y --trec-places 0":                    "--trec-places: eval.trec_places",
-		vectors + "--ignore camera":                             "l.csv has no column \"camera\" to",
-		vectors + "--qrels-usage secret --qrels x.qrels":        "x.qrels: only a .csv with a",
+		vectors + "--trec y -o trec_min_level=3":                "trec_min_level is 3, but the data",
+		vectors + "--trec y -o top_k=-1":                        "eval.top_k is -1",
+		vectors + "-o ignore=camera":                            "l.csv has no column \"camera\" to",
+		vectors + "-o qrels_usage=secret --qrels x.qrels":       "x.qrels: only a .csv with a",
 		vectors + "--gallery-embeddings e.npy":                  "e.npy needs labels with a",
-		vectors + "--levels independent --report r.html":        "--report and --trec need levels",
-		vectors + "--qrels x.qrels --mean class":                "--levels, --ignore, --mean class,",
+		vectors + "--levels independent --report r.html":        "--report, --trec and --export need",
+		vectors + "--qrels x.qrels -o mean=class":               "--levels, ignore, mean: class,",
 		vectors + "--qrels nosuch.qrels":                        "does not exist",
 		vectors + "--report r.html --images nosuch":             "no such file",
 		"run --embeddings e.npy":                                "e.npy needs labels with a row for",
 		"run --embeddings nosuch.npy --labels l.csv":            "does not exist",
 		"run --embeddings e.npy --labels nosuch.csv":            "does not exist",
+		"run --embeddings l.csv --labels l.csv":                 "unknown kind of file \".csv\"",
+		vectors + "--gallery-labels l.csv":                      "the gallery has labels but no vectors",
+		vectors + "--metrics mAP@Q":                             "want @ and a number from 1 up, not \"@Q\", or @R",
 		"run --embeddings e.txt --labels l.csv":                 "eval run: e.txt does not exist",
 		"run --embeddings . --labels l.csv":                     ".: unknown kind of file \".\"",
 		"run --ranking x.run":                                   "--ranking needs --labels, with one row",
-		"run --ranking x.run --labels l.csv --embeddings e.npy": "--embeddings, --gap, --levels",
-		"run --ignore camera":                                   "does not exist",
+		"run --ranking x.run --labels l.csv --embeddings e.npy": "--embeddings, gap, --levels",
+		"run -o ignore=camera":                                  "does not exist",
 		"run --run nosuch":                                      "eval run: nosuch does not exist",
 		"compare":                                               "name results of `hgld eval run`,",
 		"compare nosuch.json":                                   "open nosuch.json: no such file or",
@@ -272,13 +249,11 @@ func malformedSettings() (list []malformed) {
 func TestConstantModelScoresWhatTheTieRuleSays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeNPY(t, "e.npy", tensorfile.NewF32("", []int{6, 2}, slices.Repeat([]float32{3, 4}, 6)))
-	if err := os.WriteFile("l.csv", []byte("id,fine\na,x\nb,y\nc,x\nd,x\ne,y\nf,y\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("l.csv", []byte("id,fine\na,x\nb,y\nc,x\nd,x\ne,y\nf,y\n"), 0o644))
 	// By row, each query finds row 0 first, and query 0 finds row 1: c and d alone are right. On
 	// average, 2 of the 5 others are positives.
 	for ties, want := range map[string]float64{"row": 2.0 / 6, "average": 2.0 / 5} {
-		must(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "R@1", "--ties", ties)
+		succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "R@1", "-o", "ties="+ties)
 		r := readResult(t, "eval.json")
 		if got := r.Mean("R@1_level0"); math.Abs(got-want) > 1e-12 { // float64
 			t.Errorf("ties by %s: R@1 is %v, want %v", ties, got, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // malformed is an input that an evaluation must refuse, and what it must say of it.
@@ -28,7 +29,7 @@ type malformed struct {
 // files and settings fit together, of code 2; unread are sound files of another kind.
 var (
 	unread = []string{"records are not", "Python", "is not read", "its shape is", "the shape of", "bytes follow",
-		"no tensors", "float tensors"}
+		"no tensors", "float tensor"}
 	failing = []string{"not finite", "format version", "does not exist", "no such file"}
 	damaged = []string{"entries for", "json:", "JSON", "was changed"}
 )
@@ -107,7 +108,7 @@ func changedVectors(at int, v float32) []byte {
 	return npyOf(dict("'<f4'", "False", "(6, 4)"), floatBytes(values...))
 }
 
-// malformedVectors are files of vectors.
+// malformedVectors are files of vectors, one of each kind of fault; package tensorfile tests each fault of a header.
 func malformedVectors() (list []malformed) {
 	sound := floatBytes(soundVectors()...)
 	add := func(name, want string, data []byte) {
@@ -120,60 +121,22 @@ func malformedVectors() (list []malformed) {
 		add(fmt.Sprintf("cut%d.npy", cut), want, whole[:cut])
 	}
 	for name, c := range map[string]struct{ want, dictionary string }{
-		"object":   {"header: type \"|O\": Python", dict("'|O'", "False", "(6, 4)")},
-		"complex":  {"header: type \"<c8\" is not read", dict("'<c8'", "False", "(3, 4)")},
-		"texts":    {"its shape is TEXT[6], want rows", dict("'<U4'", "False", "(6,)")},
-		"dates":    {"header: type \"<M8[s]\" is not read", dict("'<M8[s]'", "False", "(6, 2)")},
-		"fields":   {"header: records are not", dict("[('x', '<f4')]", "False", "(6, 4)")},
-		"negative": {"header: shape: a whole number", dict("'<f4'", "False", "(-6, 4)")},
-		"flat":     {"its shape is F32[24], want rows and", dict("'<f4'", "False", "(24,)")},
-		"scalar":   {"92 bytes follow the array", dict("'<f4'", "False", "()")},
-		"cube":     {"its shape is F32[6 2 2], want rows", dict("'<f4'", "False", "(6, 2, 2)")},
-		"norows":   {"96 bytes follow the array", dict("'<f4'", "False", "(0, 4)")},
-		"nocols":   {"96 bytes follow the array", dict("'<f4'", "False", "(6, 0)")},
-		"huge":     {"96 bytes of elements do not make", dict("'<f4'", "False", "(9223372036854775807, 4)")},
-		"overflow": {"header: shape: a whole number", dict("'<f4'", "False", "(99999999999999999999, 4)")},
-		"long":     {"96 bytes of elements do not make", dict("'<f4'", "False", "(7, 4)")},
-		"short":    {"16 bytes follow the array", dict("'<f4'", "False", "(5, 4)")},
-		"floatdim": {"header: \")\" expected before", dict("'<f4'", "False", "(6.0, 4)")},
-		"textdim":  {"header: shape: a whole number", dict("'<f4'", "False", "('6', 4)")},
-		"listdim":  {"header: \"(\" expected before", dict("'<f4'", "False", "[6, 4]")},
-		"nodescr":  {"header: needs descr,", "{'fortran_order': False, 'shape': (6, 4), }"},
-		"noshape":  {"header: needs descr,", "{'descr': '<f4', 'fortran_order': False, }"},
-		"noorder":  {"header: needs descr,", "{'descr': '<f4', 'shape': (6, 4), }"},
-		"twice": {"header: \"descr\" is there twice",
-			"{'descr': '<f4', 'descr': '<f8', 'fortran_order': False, 'shape': (6, 4), }"},
-		"unknown": {"header: unknown key \"more\"",
-			"{'descr': '<f4', 'fortran_order': False, 'shape': (6, 4), 'more': 1}"},
-		"unclosed":  {"header: \")\" expected before \"\"", "{'descr': '<f4', 'fortran_order': False, 'shape': (6, 4"},
-		"quote":     {"header: a string without end", "{'descr': '<f4"},
-		"json":      {"header: \"False\" expected before", `{"descr": "<f4", "fortran_order": false, "shape": [6, 4]}`},
-		"order":     {"header: \"False\" expected before", dict("'<f4'", "0", "(6, 4)")},
-		"behind":    {"header: there are 9 bytes after the", dict("'<f4'", "False", "(6, 4)") + " and more"},
-		"emptydict": {"header: needs descr,", "{}"},
-		"nodict":    {"header: \"{\" expected before \"\"", ""},
-		"list":      {"header: \"{\" expected before", "['<f4', False, (6, 4)]"},
+		"object": {"header: type \"|O\": Python", dict("'|O'", "False", "(6, 4)")},
+		"texts":  {"its shape is TEXT[6], want rows", dict("'<U4'", "False", "(6,)")},
+		"fields": {"header: records are not", dict("[('x', '<f4')]", "False", "(6, 4)")},
+		"flat":   {"its shape is F32[24], want rows and", dict("'<f4'", "False", "(24,)")},
+		"scalar": {"92 bytes follow the array", dict("'<f4'", "False", "()")},
+		"cube":   {"its shape is F32[6 2 2], want rows", dict("'<f4'", "False", "(6, 2, 2)")},
+		"long":   {"96 bytes of elements do not make", dict("'<f4'", "False", "(7, 4)")},
 	} {
 		add(name+".npy", c.want, npyOf(c.dictionary, sound))
 	}
-	version := bytes.Clone(whole)
-	version[6] = 9
 	for name, c := range map[string]struct {
 		want string
 		data []byte
 	}{
-		"version":   {"version 9.0 (known: 1.0, 2.0, 3.0)", version},
-		"magic":     {"does not begin with \\x93NUMPY", append([]byte("\x93NUMPX"), whole[6:]...)},
 		"csvinside": {"does not begin with \\x93NUMPY", []byte(soundLabels)},
-		"npz":       {"does not begin with \\x93NUMPY", []byte("PK\x03\x04and more of a zip")},
-		"pickle":    {"7 bytes, too short for a header", []byte("\x80\x04\x95\x00\x00\x00\x00")},
-		"gzip":      {"8 bytes, too short for a header", []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00")},
-		"hdf5":      {"8 bytes, too short for a header", []byte("\x89HDF\r\n\x1a\n")},
-		"headerlen": {"a header of 65535 bytes (at most", []byte("\x93NUMPY\x01\x00\xff\xff{'descr'")},
-		"header2":   {"a header of 4294967295 bytes (at", []byte("\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'")},
 		"nan":       {"not finite", changedVectors(5, float32(math.NaN()))},
-		"inf":       {"not finite", changedVectors(10, float32(math.Inf(1)))},
-		"minusinf":  {"not finite", changedVectors(23, float32(math.Inf(-1)))},
 		"behind":    {"1 bytes follow the array", append(bytes.Clone(whole), 0)},
 	} {
 		add(name+".values.npy", c.want, c.data)
@@ -191,45 +154,14 @@ func malformedTensors(sound []byte) (list []malformed) {
 		want string
 		data []byte
 	}{
-		"empty":      {"0 bytes, too short for the length", nil},
-		"four":       {"4 bytes, too short for the length", []byte{1, 0, 0, 0}},
-		"nothing":    {"header: does not begin with {", make([]byte, 8)},
-		"headerlen":  {"a header of 4611686018427387904", binary.LittleEndian.AppendUint64(nil, 1<<62)},
-		"headerlong": {"a header of 50 bytes", binary.LittleEndian.AppendUint64(nil, 50)},
-		"cut":        {"tensor \"embeddings\": ends at", whole[:len(whole)-1]},
-		"more":       {"there are 1 bytes after the last tensor", append(bytes.Clone(whole), 0)},
-		"text":       {"header: does not begin with {", tensorsOf("hello", nil)},
-		"array":      {"header: does not begin with {", tensorsOf("[1]", nil)},
-		"null":       {"header: does not begin with {", tensorsOf("null", nil)},
-		"none":       {"it has no tensors", tensorsOf("{}", nil)},
-		"unclosed":   {"header: EOF", tensorsOf(`{"embeddings":{`, nil)},
-		"nodtype": {"tensor \"embeddings\": needs",
-			tensorsOf(`{"embeddings":{"shape":[6,4],"data_offsets":[0,96]}}`, sound)},
-		"noshape": {"tensor \"embeddings\": needs",
-			tensorsOf(`{"embeddings":{"dtype":"F32","data_offsets":[0,96]}}`, sound)},
-		"nooffsets": {"tensor \"embeddings\": needs", tensorsOf(`{"embeddings":{"dtype":"F32","shape":[6,4]}}`, sound)},
-		"dtype":     {"tensor \"embeddings\": unknown", tensorsOf(entry(`"Q8"`, "[6,4]", "[0,96]"), sound)},
-		"dtypenum":  {"tensor \"embeddings\": unknown", tensorsOf(entry(`32`, "[6,4]", "[0,96]"), sound)},
-		"negative":  {"tensor \"embeddings\": shape: -6", tensorsOf(entry(`"F32"`, "[-6,4]", "[0,96]"), sound)},
-		"fraction":  {"tensor \"embeddings\": shape: 6.5", tensorsOf(entry(`"F32"`, "[6.5,4]", "[0,96]"), sound)},
-		"overflow":  {"tensor \"embeddings\":", tensorsOf(entry(`"F32"`, "[4611686018427387904,8]", "[0,96]"), sound)},
-		"shape":     {"tensor \"embeddings\": F32[6 5]", tensorsOf(entry(`"F32"`, "[6,5]", "[0,96]"), sound)},
-		"reversed":  {"tensor \"embeddings\": F32[6 4]", tensorsOf(entry(`"F32"`, "[6,4]", "[96,0]"), sound)},
-		"outside":   {"tensor \"embeddings\": begins at", tensorsOf(entry(`"F32"`, "[6,4]", "[96,192]"), sound)},
-		"hole":      {"tensor \"embeddings\": begins at", tensorsOf(entry(`"F32"`, "[5,4]", "[16,96]"), sound)},
-		"three":     {"tensor \"embeddings\":", tensorsOf(entry(`"F32"`, "[6,4]", "[0,96,96]"), sound)},
-		"flat":      {"the shape of \"embeddings\" is", tensorsOf(entry(`"F32"`, "[24]", "[0,96]"), sound)},
-		"norows":    {"has no vectors", tensorsOf(entry(`"F32"`, "[0,4]", "[0,0]"), nil)},
-		"rows":      {"rows of labels", tensorsOf(entry(`"F32"`, "[4,6]", "[0,96]"), sound)},
+		"empty":  {"0 bytes, too short for the length", nil},
+		"cut":    {"tensor \"embeddings\": ends at", whole[:len(whole)-1]},
+		"none":   {"it has no tensors", tensorsOf("{}", nil)},
+		"flat":   {"the shape of \"embeddings\" is", tensorsOf(entry(`"F32"`, "[24]", "[0,96]"), sound)},
+		"norows": {"has no vectors", tensorsOf(entry(`"F32"`, "[0,4]", "[0,0]"), nil)},
+		"rows":   {"rows of labels", tensorsOf(entry(`"F32"`, "[4,6]", "[0,96]"), sound)},
 		"two": {"it has 2 float tensors with rows and columns, x, y", tensorsOf(`{"x":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},`+
 			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
-		"overlap": {"tensor \"y\": begins at byte 48", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
-			`"y":{"dtype":"F32","shape":[3,4],"data_offsets":[48,96]}}`, sound)},
-		"twice": {"header: tensor \"x\" occurs", tensorsOf(`{"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]},`+
-			`"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]}}`, sound)},
-		"metadata": {"header: metadata \"a\" is not a",
-			tensorsOf(`{"__metadata__":{"a":1},"x":{"dtype":"F32","shape":[6,4],"data_offsets":[0,96]}}`,
-				sound)},
 		"nan": {"not finite", tensorsOf(entry(`"F16"`, "[6,4]", "[0,48]"), bytes.Repeat([]byte{0, 0x7e}, 24))},
 	} {
 		list = append(list, malformed{name + ".safetensors", c.data, "run --embeddings FILE --labels l.csv", c.want})
@@ -268,7 +200,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 		return parquetOf(t, all)
 	}
 	whole := rows(func([]row) {})
-	for _, n := range []int{0, 3, 4, 8, 11, 12, 50, len(whole) / 2, len(whole) - 9, len(whole) - 5, len(whole) - 1} {
+	for _, n := range []int{0, 4, len(whole) / 2, len(whole) - 1} {
 		add(fmt.Sprintf("cut%d", n), "not a Parquet file", whole[:n])
 	}
 	footer := bytes.Clone(whole)
@@ -289,9 +221,7 @@ func malformedTables(t *testing.T) (list []malformed) {
 func parquetOf[T any](t *testing.T, rows []T) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := parquet.Write(&out, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&out, rows))
 	return out.Bytes()
 }
 
@@ -301,26 +231,19 @@ func TestMalformedInputToEvaluation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeNPY(t, "e.npy", tensorfile.NewF32("", []int{6, 4}, soundVectors()))
 	for name, text := range map[string]string{"l.csv": soundLabels, "x.run": soundRun, "x.qrels": soundQrels} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	must(t, strings.Fields("eval run --embeddings e.npy --labels l.csv --per-query --out sound.json")...)
+	succeeds(t, strings.Fields("eval run --embeddings e.npy --labels l.csv --per-query --out sound.json")...)
 	all := append(append(append(malformedVectors(), malformedTables(t)...), malformedLabels()...), malformedTruth()...)
 	all = append(append(all, malformedResults(t)...), malformedSettings()...)
-	if len(all) < 200 {
-		t.Errorf("%d inputs, want 200", len(all))
-	}
 	said := map[string]string{}
 	for _, m := range all {
 		if m.name != "" {
-			if err := os.WriteFile(m.name, m.data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(m.name, m.data, 0o644))
 		}
 		args := append([]string{"eval"}, strings.Fields(strings.ReplaceAll(m.args, "FILE", m.name))...)
 		if args[1] == "run" {
-			args = append(args, "--intervals=false", "--out", "none.json")
+			args = append(args, "-o", "intervals=false", "--out", "none.json")
 		}
 		code, out, errs := run(t, args...)
 		about := strings.Join(args[1:], " ")

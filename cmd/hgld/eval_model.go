@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,10 +12,12 @@ import (
 	"strings"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/labels"
 	"hgld/shards"
-	"hgld/train"
-	"hgld/train/history"
+	"hgld/train/checkpoint"
+	"hgld/train/evaluation"
+	"hgld/train/experiment/runs"
 	"hgld/train/input"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
@@ -30,28 +33,27 @@ type evalModelSettings struct {
 // evalImageSettings choose the images to evaluate a model on. By default these are the images
 // that its run names.
 type evalImageSettings struct {
-	Data           string   `yaml:"data" path:"in" store:"s3" usage:"folder of shards, or s3://bucket/prefix; empty: the folder and images of the run"`
-	Splits         []string `yaml:"splits" usage:"with hold-out: splits whose classes are held out"`
-	HoldOut        float64  `yaml:"hold_out" range:"0 1" usage:"evaluate the classes that a training with this hold_out left out"`
-	HoldOutSeed    uint64   `yaml:"hold_out_seed" usage:"which classes were left out"`
+	Data           string   `yaml:"data" path:"in" store:"true" usage:"folder of shards, or {store}; empty: the folder and images of the run"`
+	Splits         []string `yaml:"splits" flag:"-" usage:"with hold_out: splits whose classes are held out"`
+	HoldOut        float64  `yaml:"hold_out" flag:"-" range:"0 1" usage:"evaluate the classes that a training with this hold_out left out"`
+	HoldOutSeed    uint64   `yaml:"hold_out_seed" flag:"-" usage:"which classes were left out"`
 	Query          string   `yaml:"query" usage:"split of the queries"`
 	Gallery        string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
-	LeaveOutCopies bool     `yaml:"leave_out_copies" usage:"leave gallery images that equal the query byte for byte out of its ranking"`
+	LeaveOutCopies bool     `yaml:"leave_out_copies" flag:"-" usage:"leave gallery images that equal the query byte for byte out of its ranking"`
 }
 
 // evaluateModel evaluates the network of a run on images.
-func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retrieval.Result, err error) {
+func (e *evalRun) evaluateModel(j *job, o retrieval.Evaluation) (result *retrieval.Result, err error) {
 	choice, err := e.Images.choice(j.ctx, e.Model.Run)
 	if err != nil {
 		return nil, err
 	}
-	choice.Also = cmp.Or(e.Files.Also, choice.Also)
-	if e.Files.Tree {
-		choice.Also = ""
+	if choice.ExtraParents = cmp.Or(e.Files.ExtraParents, choice.ExtraParents); choice.ExtraParents == settings.None {
+		choice.ExtraParents = ""
 	}
-	data, err := openDataOf(j.ctx, choice, j.say)
+	data, err := openDataOf(j.ctx, choice, j.log)
 	if err != nil {
-		return nil, e.furtherHint(err, choice.Also)
+		return nil, e.extraHint(err, choice.ExtraParents)
 	}
 	defer data.Close()
 	if len(data.Benchmarks) > 0 {
@@ -59,7 +61,7 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	if data.Query == nil {
 		return nil, withHint(usagef("no query images are selected"),
-			"name the splits with --query and --gallery, or hold out a share of the classes with --hold-out")
+			"name the splits with --query and --gallery, or hold out a share of the classes with -o hold_out")
 	}
 	if j.limit > 0 {
 		data.Query = input.First(data.Query, j.limit)
@@ -73,9 +75,9 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 		if o.Self, copies, err = input.Copies(j.ctx, data.Query, data.Gallery); err != nil {
 			return nil, err
 		}
-		j.say("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
+		j.log("%d of %d queries are also in the gallery; each is left out of its own ranking", copies, len(o.Self))
 	}
-	if o.Truth, err = train.TruthOf(data.Further, data.Query, data.Gallery); err != nil {
+	if o.Truth, err = evaluation.TruthOf(data.ExtraParents, data.Query, data.Gallery); err != nil {
 		return nil, asUsage(err)
 	}
 	outputs, err := e.outputs(j, data.Query.Levels(), o.Truth, data.Query, ranked, data.Gallery == nil, o.Self,
@@ -85,39 +87,54 @@ func (e *evaluation) evaluateModel(j *job, o retrieval.Evaluation) (result *retr
 	}
 	defer func() { err = outputs.Finish(j.ctx, result, err) }()
 	o.Observer = outputs.Look()
-	m, err := e.Model.open(j, e.Threads)
+	return e.measure(j, choice, data, choice.Files()[0], &o, func(m *evaluation.Model) (*retrieval.Result, error) {
+		return m.Evaluate(j.ctx, data.Query, data.Gallery, o)
+	})
+}
+
+// measure opens the model, says what is evaluated, and lets evaluate measure it. from names the images.
+func (e *evalRun) measure(j *job, choice *selection.Images, data *selection.Data, from string, o *retrieval.Evaluation,
+	evaluate func(m *evaluation.Model) (*retrieval.Result, error)) (result *retrieval.Result, err error) {
+	m, err := e.Model.open(j)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	images := data.Query.Len()
-	if data.Gallery != nil {
-		images += data.Gallery.Len()
+	images := 0
+	for _, d := range data.Evaluated() {
+		if d != nil {
+			images += d.Len()
+		}
 	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, e.Model.stepsText(m), images, choice.Files()[0])
+	j.log("evaluating %s, %s, on %d images of %s", m.Path, e.Model.stepsText(m), images, from)
 	of, err := e.subject(j, m, choice, data)
 	if err != nil {
 		return nil, err
 	}
-	noteDuplicates(j, choice)
-	done := showEmbedding(j, &o, images)
-	defer done()
-	result, err = m.Evaluate(j.ctx, data.Query, data.Gallery, o)
+	what, err := json.Marshal([]any{of, e.Measures, thisTool()})
 	if err != nil {
 		return nil, err
 	}
-	result.Of = of
-	return result, nil
+	if err := m.Agree(what); err != nil {
+		return nil, err
+	}
+	noteDuplicates(j, choice)
+	done := showEmbedding(j, o, images)
+	defer done()
+	if result, err = evaluate(m); err == nil {
+		result.Of = of
+	}
+	return result, err
 }
 
-// furtherHint adds the settings that help if the further parents of the run are missing, or do not fit the data.
-func (e *evaluation) furtherHint(err error, also string) error {
-	if e.Files.Also != "" || also == "" ||
-		len(pipeline.Missing([]string{also})) == 0 && !errors.As(err, new(*labels.FurtherLevelError)) {
+// extraHint adds the settings that help if the extra parents of the run are missing, or do not fit the data.
+func (e *evalRun) extraHint(err error, also string) error {
+	if e.Files.ExtraParents != "" || also == "" ||
+		len(pipeline.Missing([]string{also})) == 0 && !errors.As(err, new(*labels.ExtraParentLevelError)) {
 		return err
 	}
-	return withHint(err, "the run names further parents of classes, %s: --tree measures without any, and --also FILE "+
-		"with others", also)
+	return withHint(err, "the run names extra parents of classes, %s: pass -o extra_parents=none to evaluate "+
+		"without them, or -o extra_parents=FILE for others", also)
 }
 
 // noteDuplicates tells the user of evaluated images that other splits have too, or other classes.
@@ -126,24 +143,28 @@ func noteDuplicates(j *job, choice *selection.Images) {
 	if err != nil {
 		return // not shards, or damaged, as verify says
 	}
-	j.sayAll("note: %s", twice.Notes(labels.Split(choice.Query), labels.Split(choice.Gallery)))
+	j.logAll("note: %s", twice.Notes(labels.Split(choice.Query), labels.Split(choice.Gallery)))
 }
 
-// open opens the network to evaluate. threads applies to the CPU.
-func (s *evalModelSettings) open(j *job, threads int) (*train.Model, error) {
+// open opens the network to evaluate.
+func (s *evalModelSettings) open(j *job) (*evaluation.Model, error) {
 	path, err := checkpointOf(s.Run, s.Best && !s.Untrained)
 	if err != nil {
 		return nil, err
 	}
-	decoder, b, err := j.openNetwork(threads)
+	decoder, b, err := j.openNetwork()
 	if err != nil {
 		return nil, err
 	}
-	return train.Open(path, b, decoder, s.Untrained)
+	m, err := evaluation.Open(path, b, decoder, s.Untrained)
+	if err == nil {
+		m.Threads = j.threads
+	}
+	return m, err
 }
 
 // stepsText says how long the network was trained.
-func (s *evalModelSettings) stepsText(m *train.Model) string {
+func (s *evalModelSettings) stepsText(m *evaluation.Model) string {
 	if s.Untrained {
 		return "untrained"
 	}
@@ -165,46 +186,23 @@ func showEmbedding(j *job, o *retrieval.Evaluation, images int) (end func()) {
 
 // evaluateBenchmarks evaluates a test that consists of several data sets, one per level. It
 // returns a usage error for outputs that show single rankings, which need one data set.
-func (e *evaluation) evaluateBenchmarks(j *job, o retrieval.Evaluation, choice *selection.Images,
+func (e *evalRun) evaluateBenchmarks(j *job, o retrieval.Evaluation, choice *selection.Images,
 	data *selection.Data) (result *retrieval.Result, err error) {
 	for _, of := range []struct {
 		flag string
 		set  bool
-	}{{"report", e.Outputs.Report != ""}, {"places", e.export != nil}, {"trec", e.Outputs.TREC != ""},
-		{"per-query", e.Measures.PerQuery}, {"leave-out-copies", e.Images.LeaveOutCopies}, {"limit", j.limit > 0}} {
+	}{{"report", e.Outputs.Report != ""}, {"export", e.export != nil}, {"trec", e.Outputs.TREC != ""},
+		{"per-query", e.Measures.PerQuery}, {"override leave_out_copies", e.Images.LeaveOutCopies}, {"limit", j.limit > 0}} {
 		if of.set {
 			return nil, withHint(usagef("--%s needs one data set, and the test of %s has several: %s", of.flag, e.Model.Run,
 				strings.Join(choice.Benchmarks, ", ")),
 				"choose one of them: --data FOLDER --query query --gallery gallery")
 		}
 	}
-	m, err := e.Model.open(j, e.Threads)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	images := 0
-	for _, b := range data.Benchmarks {
-		images += b.Query.Len()
-		if b.Gallery != nil {
-			images += b.Gallery.Len()
-		}
-	}
-	j.say("evaluating %s, %s, on %d images of %s", m.Path, e.Model.stepsText(m), images,
-		strings.Join(choice.Benchmarks, ", "))
-	of, err := e.subject(j, m, choice, data)
-	if err != nil {
-		return nil, err
-	}
-	noteDuplicates(j, choice)
-	done := showEmbedding(j, &o, images)
-	defer done()
-	result, err = m.Benchmarks(j.ctx, data.Benchmarks, o)
-	if err != nil {
-		return nil, err
-	}
-	result.Of = of
-	return result, nil
+	from := strings.Join(choice.Benchmarks, ", ")
+	return e.measure(j, choice, data, from, &o, func(m *evaluation.Model) (*retrieval.Result, error) {
+		return m.Benchmarks(j.ctx, data.Benchmarks, o)
+	})
 }
 
 // checkpointOf returns the path of the checkpoint to load: the run itself, which stands
@@ -213,10 +211,10 @@ func checkpointOf(run string, best bool) (string, error) {
 	if !best {
 		return run, nil
 	}
-	b, err := train.ReadBest(run)
+	b, err := checkpoint.ReadBest(run)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", withHint(usagef("%s has no %s, which a run gets when it is evaluated during training", run,
-			train.BestFile),
+			checkpoint.BestFile),
 			"without --best (in hgld.yaml: eval.best: false) the newest checkpoint is taken")
 	}
 	return filepath.Join(run, b.Checkpoint), err
@@ -225,11 +223,11 @@ func checkpointOf(run string, best bool) (string, error) {
 // choice returns the images to evaluate a model on: those of the settings if given, otherwise
 // those of the run.
 func (s *evalImageSettings) choice(ctx context.Context, dir string) (*selection.Images, error) {
-	run, err := history.ReadSettings(dir)
+	run, err := runs.ReadSettings(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, history.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
+	if _, err := os.Stat(filepath.Join(dir, runs.CheckpointsFolder)); run == nil && pipeline.IsMissing(err) {
 		if _, err := os.Stat(filepath.Join(dir, "SHA256SUMS")); pipeline.IsMissing(err) || shards.IsDataSet(ctx, dir) {
 			return nil, withHint(usagef("%s is neither a run directory nor a checkpoint", dir),
 				"hgld runs list lists the runs; hgld eval run --data names images")
@@ -239,20 +237,7 @@ func (s *evalImageSettings) choice(ctx context.Context, dir string) (*selection.
 	if run != nil {
 		c = run.Images
 	}
-	if s.Data != "" {
-		c.Data, c.Benchmarks = s.Data, nil
-	}
-	if len(s.Splits) > 0 {
-		c.Splits = s.Splits
-	}
-	if s.HoldOut != 0 {
-		c.HoldOut, c.HoldOutSeed, c.Query, c.Gallery, c.Benchmarks = s.HoldOut, s.HoldOutSeed, "", "", nil
-	}
-	if s.Query != "" {
-		c.HoldOut, c.Query, c.Gallery, c.Benchmarks = 0, s.Query, s.Gallery, nil
-	}
-	if c.HoldOut == 0 && c.Query != "" {
-		c.Splits = []string{c.Query} // an evaluation needs no training images
-	}
+	c = c.With(selection.Other{Data: s.Data, Splits: s.Splits, HoldOut: s.HoldOut, HoldOutSeed: s.HoldOutSeed,
+		Query: s.Query, Gallery: s.Gallery})
 	return &c, nil
 }

@@ -9,15 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // trecLines reads a file of columns.
 func trecLines(t *testing.T, path string) [][]string {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
 	var lines [][]string
 	for r := bufio.NewScanner(f); r.Scan(); {
@@ -29,10 +28,11 @@ func trecLines(t *testing.T, path string) [][]string {
 // The average precision that follows from the two files by trec_eval's rule is the
 // one that was measured.
 func TestTRECFilesGiveTheSameAP(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	embeddingFiles(t)
 	for least, level := range map[string]int{"1": 1, "2": 0} { // of two levels
 		code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--metrics", "AP",
-			"--per-query", "--trec", "out", "--trec-least", least)
+			"--per-query", "--trec", "out", "-o", "trec_min_level="+least)
 		if code != 0 {
 			t.Fatal(errs)
 		}
@@ -71,18 +71,15 @@ func TestTRECFilesGiveTheSameAP(t *testing.T) {
 	}
 	// Finest class only is the default, and the places can be fewer.
 	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec", "few",
-		"--trec-places", "3", "--limit", "5"); code != 0 {
+		"-o", "top_k=3", "--limit", "5"); code != 0 {
 		t.Fatal(errs)
 	}
 	if n, rel := len(trecLines(t, "few.run")), len(trecLines(t, "few.qrels")); n != 15 || rel != 5*4 {
 		t.Errorf("%d lines in the run and %d in the qrels", n, rel)
 	}
-	for _, args := range [][]string{{"--trec-least", "3"}, {"--trec-places", "0"}} {
-		if code, _, errs := run(t, append([]string{"eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--trec",
-			"bad"}, args...)...); code != exitUsage ||
-			!strings.Contains(errs, strings.ReplaceAll(args[0][2:], "-", "_")+" is ") {
-			t.Errorf("%v: exit code %d\n%s", args, code, errs)
-		}
+	for _, args := range [][]string{{"-o", "trec_min_level=3"}, {"-o", "top_k=-1"}} {
+		says(t, exitUsage, strings.ReplaceAll(args[0][2:], "-", "_")+" is ",
+			append(strings.Fields("eval run --embeddings e.npy --labels l.csv --trec bad"), args...)...)
 	}
 }
 
@@ -99,18 +96,11 @@ func TestAFailedEvaluationLeavesNoFiles(t *testing.T) {
 
 func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--query", "test", "--gallery", "train")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--query", "test", "--gallery", "train")...)
 	var pages [2][]byte
 	for i, threads := range []string{"1", "3"} {
-		if code, _, errs := run(t, "eval", "run", "--report", "eval.html", "--threads", threads); code != 0 {
-			t.Fatal(errs)
-		}
-		page, err := os.ReadFile("eval.html")
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeeds(t, "eval", "run", "--report", "eval.html", "-o", "threads="+threads)
+		page := must.Get(os.ReadFile("eval.html"))(t)
 		pages[i] = page
 	}
 	if !bytes.Equal(pages[0], pages[1]) {
@@ -118,8 +108,9 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 	}
 	page := string(pages[0])
 	for want, n := range map[string]int{
-		`<figure class="query">`: 16, `src="data:image/jpeg;base64,`: 16 * (1 + 10), `<circle`: 48, `<path fill="none"`: 3, ">all levels<": 1,
-		"same place": 1, "same form": 1, "48 queries, 96 gallery items": 1, ">recall<": 1,
+		`{"item":`: 48, `"src":"data:image/jpeg;base64,`: strings.Count(page, `{"id":`), `"map":{"query":[0,1,2,`: 1, `<svg class="plot"`: 1, ">all levels<": 1,
+		"stroke:#009E73": 2, // the third curve, in the plot and in its legend
+		"same place":     1, "same form": 1, "48 queries, 96 gallery items": 1, ">recall<": 1,
 	} {
 		if got := strings.Count(page, want); got != n {
 			t.Errorf("%d of %s, want %d", got, want, n)
@@ -136,7 +127,7 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 		t.Fatal(errs)
 	}
 	text, err := os.ReadFile("e.html")
-	if err != nil || strings.Contains(string(text), "<figure") || strings.Count(string(text), "<circle") != 60 {
+	if err != nil || strings.Contains(string(text), `"src"`) || strings.Count(string(text), `{"item":`) != 60 {
 		t.Errorf("the page of vectors without images: %v", err)
 	}
 }
@@ -145,14 +136,10 @@ func TestReportIsOneFileThatShowsTheEvaluation(t *testing.T) {
 // out, the figures are those of the queries among themselves.
 func TestCopiesOfQueriesAreLeftOut(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--limit", "1")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--limit", "1")...)
 	pictures := "pictures/test"
 	for _, split := range []string{"query", "gallery"} {
-		if err := os.CopyFS("twice/"+split, os.DirFS(pictures)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS("twice/"+split, os.DirFS(pictures)))
 	}
 	if code, _, errs := run(t, "shards", "build", "--dataset", "folder", "--input", "twice", "--levels", "place,form",
 		"--out", "copies"); code != 0 {
@@ -161,7 +148,7 @@ func TestCopiesOfQueriesAreLeftOut(t *testing.T) {
 	results := map[string]float64{}
 	for name, args := range map[string][]string{
 		"among themselves": {"--query", "query"}, "with copies": {"--query", "query", "--gallery", "gallery"},
-		"left out": {"--query", "query", "--gallery", "gallery", "--leave-out-copies", "--trec", "left"},
+		"left out": {"--query", "query", "--gallery", "gallery", "-o", "leave_out_copies=true", "--trec", "left"},
 	} {
 		code, _, errs := run(t, append([]string{"eval", "run", "--data", "copies"}, args...)...)
 		if code != 0 || name == "left out" && !strings.Contains(errs, "48 of 48 queries are also in the gallery") {

@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
-	"github.com/urfave/cli/v2"
-
+	"hgld/internal/texttable"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/landmarks"
@@ -13,34 +13,6 @@ import (
 	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
-
-func evalRevisitedCommand() *cli.Command {
-	return &cli.Command{
-		Name: "revisited", Usage: "Revisited Oxford and Paris: easy, medium and hard",
-		Description: "  hgld eval revisited --embeddings q.npy --gallery-embeddings g.npy --truth gnd_roxford5k.pkl\n" +
-			"\nThe truth is the published pickle, of which no code is run, or its \"gnd\" as JSON: for\n" +
-			"each query, the rows of the gallery that are easy, hard and junk.",
-		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "embeddings", Usage: "vectors of the queries (.npy, .npz, .safetensors, .parquet, .pt, .pkl)"},
-			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors of the gallery"},
-			&cli.StringFlag{Name: "truth", Usage: "`FILE` with easy, hard and junk rows of each query"},
-			&cli.BoolFlag{Name: "unit", Usage: "scale the vectors to length 1 first", Value: true},
-			threadsFlag(), deviceFlag(),
-		),
-		Action: func(c *cli.Context) error {
-			j, err := newJob(c)
-			if err != nil {
-				return err
-			}
-			for _, name := range []string{"embeddings", "gallery-embeddings", "truth"} {
-				if c.String(name) == "" {
-					return withHint(usagef("eval revisited needs --%s", name), "hgld eval revisited --help has an example")
-				}
-			}
-			return errors.Join(runEvalRevisited(c, j), j.Close())
-		},
-	}
-}
 
 // revisitedRow holds the means of a protocol in percent, over the queries that have a
 // positive in it.
@@ -53,8 +25,16 @@ type revisitedRow struct {
 	Skipped  int              `json:"skipped"`
 }
 
-func runEvalRevisited(c *cli.Context, j *job) error {
-	b, err := j.openDevice(c.Int("threads"))
+// runRevisited prints the published table of Revisited Oxford or Paris, of vectors from files.
+func (j *job) runRevisited(s *evalSettings) error {
+	if _, err := (&evalRun{evalSettings: s}).options(); err != nil {
+		return err
+	}
+	f := &s.Files
+	if f.Embeddings == "" || f.GalleryEmbeddings == "" {
+		return usagef("the ground truth %s needs --embeddings and --gallery-embeddings", f.Qrels)
+	}
+	b, err := j.openDevice()
 	if err != nil {
 		return err
 	}
@@ -62,7 +42,7 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 	for _, side := range []struct {
 		file string
 		to   *retrieval.Side
-	}{{c.String("embeddings"), &e.Query}, {c.String("gallery-embeddings"), &e.Gallery}} {
+	}{{f.Embeddings, &e.Query}, {f.GalleryEmbeddings, &e.Gallery}} {
 		v, err := openVectors(side.file)
 		if err != nil {
 			return err
@@ -71,19 +51,19 @@ func runEvalRevisited(c *cli.Context, j *job) error {
 			return errors.Join(err, v.Close())
 		}
 		defer v.Close() // ranking reads the gallery
-		if *side.to, err = revisitedSide(b, v, c.Bool("unit")); err != nil {
+		if *side.to, err = revisitedSide(b, v, f.Normalize); err != nil {
 			return fmt.Errorf("%s: %w", side.file, err)
 		}
 	}
-	data, err := qrels.ReadRevisited(c.String("truth"))
+	data, err := qrels.ReadRevisited(f.Qrels)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
 	truth, err := metric.ParseTruths(data, len(e.Query.Labels), len(e.Gallery.Labels))
 	if err != nil {
-		return withCode(exitUsage, fmt.Errorf("%s: %w", c.String("truth"), err))
+		return withCode(exitUsage, fmt.Errorf("%s: %w", f.Qrels, err))
 	}
-	rows, err := j.rankRevisited(b, &e, truth, c.Int("threads"))
+	rows, err := j.rankRevisited(b, &e, truth)
 	if err != nil {
 		return err
 	}
@@ -99,10 +79,10 @@ func revisitedSide(b device.Backend, v retrieval.Vectors, unit bool) (retrieval.
 }
 
 // rankRevisited ranks the gallery of e for its queries.
-func (j *job) rankRevisited(b device.Backend, e *retrieval.Evaluation, truth []metric.Truth,
-	threads int) (rows []revisitedRow, err error) {
-	j.say("ranking %d gallery items for %d queries", len(e.Gallery.Labels), len(truth))
-	e.Threads = threads
+func (j *job) rankRevisited(b device.Backend, e *retrieval.Evaluation, truth []metric.Truth) (
+	rows []revisitedRow, err error) {
+	j.log("ranking %d gallery items for %d queries", len(e.Gallery.Labels), len(truth))
+	e.Threads = j.threads
 	thread := device.NewThread(b)
 	means, err := landmarks.Rank(j.ctx, b, thread, *e, truth)
 	if err := errors.Join(err, thread.Close()); err != nil {
@@ -121,13 +101,14 @@ func (j *job) printRevisited(rows []revisitedRow) error {
 	if j.json {
 		return writeJSON(j, rows)
 	}
-	j.print("%-8s %8s %8s %8s %8s %8s\n", "%", "mAP", "mP@1", "mP@5", "mP@10", "skipped")
+	lines := [][]string{{"%", "mAP", "mP@1", "mP@5", "mP@10", "skipped"}}
 	for _, r := range rows {
-		j.print("%-8s", r.Protocol)
+		line := []string{r.Protocol}
 		for _, v := range []retrieval.Number{r.MAP, r.MP1, r.MP5, r.MP10} {
-			j.print(" %8s", v.Decimals(2, "–"))
+			line = append(line, v.Decimals(2, "–"))
 		}
-		j.print(" %8d\n", r.Skipped)
+		lines = append(lines, append(line, strconv.Itoa(r.Skipped)))
 	}
+	j.print("%s", texttable.Format("%-8s %8s %8s %8s %8s %8s", lines...))
 	return nil
 }

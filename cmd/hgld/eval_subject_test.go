@@ -8,24 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 	"hgld/shards/dataset"
 )
 
 func sumOf(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 func TestEvaluationNamesWhatItMeasured(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--query", "test")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--query", "test")...)
 	folder := filepath.Join("runs", "default", "checkpoints", "step-00000012")
 	weights := sumOf(t, filepath.Join(folder, "model.safetensors"))
 	own, err := readEvaluation("runs/default")
@@ -67,31 +63,17 @@ func TestEvaluationNamesWhatItMeasured(t *testing.T) {
 func TestEvaluationSaysThatTheTrainingsImagesHaveChanged(t *testing.T) {
 	for _, held := range []string{"0", "0.25"} {
 		pictureShards(t)
-		if code, _, errs := run(t, tinyRun("--query", "test", "--hold-out", held)...); code != 0 {
-			t.Fatal(errs)
-		}
+		succeeds(t, tinyRun("--query", "test", "--hold-out", held)...)
 		others, err := filepath.Glob("pictures/train/*/place[01]/0.png")
 		if err != nil || len(others) != 2 {
 			t.Fatal(others, err)
 		}
-		from, err := os.ReadFile(others[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(others[1], from, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.RemoveAll("shards"); err != nil {
-			t.Fatal(err)
-		}
-		src, err := dataset.Folder{}.Open(t.Context(),
-			dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := shards.Build(t.Context(), src, "shards", shards.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		from := must.Get(os.ReadFile(others[0]))(t)
+		must.Do(t, os.WriteFile(others[1], from, 0o644))
+		must.Do(t, os.RemoveAll("shards"))
+		src := must.Get(dataset.Folder{}.Open(t.Context(),
+			dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}}))(t)
+		must.Get(shards.Build(t.Context(), src, "shards", shards.Options{}))(t)
 		src.Close()
 		code, _, errs := run(t, "eval", "run", "--query", "test")
 		result, err := readResultFile("eval.json")
@@ -99,18 +81,13 @@ func TestEvaluationSaysThatTheTrainingsImagesHaveChanged(t *testing.T) {
 			!strings.Contains(result.Of.Changed, "has changed") {
 			t.Errorf("hold-out %s: exit code %d, %v\n%s", held, code, err, errs)
 		}
-		if code, _, errs := run(t, "train", "resume", "runs/default"); code != exitUsage ||
-			!strings.Contains(errs, "the images or labels differ") {
-			t.Errorf("hold-out %s: exit code %d\n%s", held, code, errs)
-		}
+		says(t, exitUsage, "the images or labels differ", "train", "resume", "runs/default")
 	}
 }
 
 func TestEvaluationOfVectorsNamesTheFiles(t *testing.T) {
 	embeddingFiles(t)
-	if code, _, errs := run(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv"); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv")
 	result, err := readResultFile("eval.json")
 	if err != nil || result.Of == nil || len(result.Of.Files) != 2 ||
 		result.Of.Files[0].SHA256 != sumOf(t, "e.npy") || result.Of.Files[1].Path != "l.csv" {

@@ -17,7 +17,7 @@ const (
 	exitSomeFailed  = 3   // finished, but some items failed; they are listed
 	exitIntegrity   = 4   // a check of files found damage
 	exitTemporary   = 5   // a network or a disk failed for the moment: run the command again
-	exitNoGPU       = 6   // the graphics card asked for cannot be used
+	exitNoGPU       = 6   // the named GPU cannot be used
 	exitNoProject   = 10  // no hgld.yaml here
 	exitLocked      = 11  // another process works here; the message has its pid
 	exitDiskFull    = 12  // the disk is full or read-only; finished files are safe
@@ -35,6 +35,34 @@ type coded struct {
 
 func (e *coded) Error() string { return e.err.Error() }
 func (e *coded) Unwrap() error { return e.err }
+
+// advice is the exit code and the next step of one kind of error; ok is false for other errors. Code [exitOK] leaves
+// the exit code to the errors within. A command that knows more than the error adds its own hint by [withHint], which
+// takes precedence.
+type advice func(err error) (code int, hint string, ok bool)
+
+// advices are those of the errors that packages return. Each stands beside the command that meets the error first.
+var advices = slices.Concat(
+	filesAdvice, projectAdvice, demoAdvice, scrapeAdvice, embedAdvice, clusterAdvice, curateAdvice, labelsAdvice,
+	slicesAdvice, importAdvice, shardsAdvice, ranksAdvice, studyAdvice, modelsAdvice, mirrorAdvice,
+	selectionAdvice, runAdvice, vectorsAdvice, reportAdvice, indexAdvice,
+)
+
+// kind is the row of the errors of type E. A nil hint gives none.
+func kind[E error](code int, hint func(E) string) advice {
+	return func(err error) (int, string, bool) {
+		e, ok := err.(E)
+		if !ok || hint == nil {
+			return code, "", ok
+		}
+		return code, hint(e), true
+	}
+}
+
+// sentinel is the row of one error.
+func sentinel(of error, code int, hint string) advice {
+	return func(err error) (int, string, bool) { return code, hint, err == of }
+}
 
 // withCode returns err with an exit code. It returns nil for nil.
 func withCode(code int, err error) error {
@@ -101,7 +129,7 @@ func ended(err error) (complete, again bool) {
 
 // exitCode returns the exit code of an error: [exitDiskFull] if the disk accepts no more data,
 // else the code of the outermost error that has one by [withCode] or in the table of
-// [advice], else [exitInterrupted] if a context was cancelled, else [exitFailed].
+// [advices], else [exitInterrupted] if a context was cancelled, else [exitFailed].
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -145,7 +173,7 @@ func adviceOf(err error) (code int, hint string) {
 	if e, ok := err.(*coded); ok {
 		return e.code, e.hint
 	}
-	for _, a := range advice {
+	for _, a := range advices {
 		if code, hint, ok := a(err); ok {
 			return unlessRefused(code, err), hint
 		}

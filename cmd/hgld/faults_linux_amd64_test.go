@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"hgld/internal/testing/iotrace"
-	"hgld/scrape/fakecommons"
+	"hgld/internal/testing/must"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // varying are the parts of paths that differ from run to run.
@@ -80,10 +81,7 @@ func faultsAsked(t *testing.T) (most int, seed uint64) {
 }
 
 func number(t *testing.T, text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(text))(t)
 	return n
 }
 
@@ -326,6 +324,11 @@ func (w *faultWorker) try(u *undisturbed, f iotrace.Fault, name string) (outcome
 	return outcome, findings
 }
 
+// grows reports whether a command adds to a file in several steps: the journal of a build, and the list of outputs.
+func grows(name string) bool {
+	return filepath.Base(name) == journalFile || name == filepath.Join(".hgld", "written")
+}
+
 // losses lists the files that stood there before and are neither as they were nor as
 // an undisturbed run leaves them.
 //
@@ -342,7 +345,7 @@ func (u *undisturbed) losses(t *testing.T, after map[string]string, code int) (l
 		case !there:
 			list = append(list, name+" is gone")
 		case bytes.HasPrefix(data, []byte(`{"hgld_edits"`)) && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
-		case filepath.Base(name) == journalFile && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
+		case grows(name) && strings.HasPrefix(now, was) && strings.HasPrefix(want, now):
 		default:
 			list = append(list, name+" is neither the old nor the new one")
 		}

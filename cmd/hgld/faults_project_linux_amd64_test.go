@@ -15,19 +15,21 @@ import (
 	"time"
 
 	"hgld/curate"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // faultyProject is the hgld.yaml of the smallest project that has every stage.
 const faultyProject = `hgld: 1
 device: cpu
-scrape: {split: train, base_url: %s, rate: 0, in_flight: 1}
+scrape: {split: train, base_url: %s, rate: 0}
 embed: {encoder: hashing}
+threads: 1
 cluster: {k: 2, n_init: 1}
 curate: {logs: [anna.jsonl]}
-shards: {dataset: csv, input: images.csv, labels: labels.csv, images_per_shard: 4, workers: 1}
+shards: {dataset: csv, input: images.csv, labels: labels.csv, images_per_shard: 4}
 train:
   out: runs/default
   hold_out: 0.34
@@ -35,7 +37,7 @@ train:
   model: {backbone: {name: convnet, settings: {widths: [4], strides: [2]}}, dim: 4}
   sampler: {batch: 8, m: 2}
   steps: 2
-  run: {threads: 1, workers: 1}
+  run: {workers: 1}
 eval: {run: runs/default}
 `
 
@@ -49,7 +51,7 @@ train:
   model: {backbone: {name: convnet, settings: {widths: [4], strides: [2]}}, dim: 4}
   sampler: {batch: 8, m: 2}
   steps: 2
-  run: {threads: 1, workers: 1}
+  run: {workers: 1}
 vary:
   loss: {A: {loss: smooth-ap}, B: {loss: happier}}
 seeds: [1]
@@ -62,9 +64,7 @@ func faultyInputs(t *testing.T, url string) map[string][]byte {
 	t.Helper()
 	pages := faultyPages()
 	var table, images bytes.Buffer
-	if err := fakecommons.WriteCSV(&table, pages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fakecommons.WriteCSV(&table, pages))
 	files := map[string][]byte{
 		"hgld.yaml":      fmt.Appendf(nil, faultyProject, url),
 		"categories.csv": table.Bytes(),
@@ -79,9 +79,7 @@ func faultyInputs(t *testing.T, url string) map[string][]byte {
 	for landmark := range 6 {
 		for view := range 2 {
 			var data bytes.Buffer
-			if err := jpeg.Encode(&data, sketch.Picture(landmark/2, landmark, view, 12), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, jpeg.Encode(&data, sketch.Picture(landmark/2, landmark, view, 12), nil))
 			name := fmt.Sprintf("images/%d_%d.jpg", landmark, view)
 			files[name] = data.Bytes()
 			fmt.Fprintf(&images, "%s,train,%d\n", name, landmark)
@@ -114,10 +112,7 @@ func faultySite(t *testing.T) (*fakecommons.Server, string) {
 // Go code at a time, so that the calls come in nearly the same order every time.
 func hgldIn(t *testing.T, dir string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	var out bytes.Buffer
 	cmd := &exec.Cmd{Path: self, Args: append([]string{"hgld"}, args...), Dir: dir, Stdout: &out, Stderr: &out}
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "PWD="+dir)
@@ -141,7 +136,7 @@ type snapshot map[string][]byte
 func takeSnapshot(t *testing.T, dir string) snapshot {
 	t.Helper()
 	files := snapshot{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -151,10 +146,7 @@ func takeSnapshot(t *testing.T, dir string) snapshot {
 		}
 		files[rel], err = os.ReadFile(path)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -164,20 +156,12 @@ var snapshotTime = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 // restore makes a folder hold the files of a snapshot and nothing else.
 func (s snapshot) restore(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	for name, data := range s {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, snapshotTime, snapshotTime); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, data, 0o644))
+		must.Do(t, os.Chtimes(path, snapshotTime, snapshotTime))
 	}
 }
 
@@ -213,7 +197,7 @@ const journalFile = "events.jsonl"
 var steps = regexp.MustCompile(`(?m)^\{"event":"step".*$`)
 
 // passing are files that are no result: locks, the journals of SQLite and of a
-// training, and its database, whose contents `scrape verify` compares with the rest.
+// training, and its database, whose contents `scrape check` compares with the rest.
 var passing = []string{"*.lock", "scrape/lock", "scrape/scrape.db*", "runs/*/lock", "runs/*/tensorboard/*",
 	"runs/*/*/lock", "runs/*/*/tensorboard/*", "studies/*/runs/*/lock", "studies/*/runs/*/tensorboard/*"}
 
@@ -239,17 +223,10 @@ func comparable(t *testing.T, name string, data []byte) string {
 
 // editsOf lists the edits of a log, a line each, without their times.
 func editsOf(t *testing.T, data []byte) string {
-	f, err := os.CreateTemp("", "log-*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.CreateTemp("", "log-*.jsonl"))(t)
 	defer os.Remove(f.Name())
-	if _, err := f.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Write(data))(t)
+	must.Do(t, f.Close())
 	c, err := curate.ReadLog(f.Name())
 	if err != nil {
 		return "unreadable: " + err.Error()

@@ -3,107 +3,63 @@ package main
 import (
 	"image"
 
-	"github.com/urfave/cli/v2"
-
-	"hgld/internal/settings"
+	"hgld/train/experiment/outputs"
 	"hgld/train/figure"
 	"hgld/train/input"
 	"hgld/train/landmarks"
 	"hgld/train/qrels"
-	"hgld/train/report"
 	"hgld/train/retrieval"
 )
 
-const figureRetrievedExamples = "  hgld figure retrieved --embeddings e.npy --labels l.csv --images photos " +
-	"--query img7,img12 --places 20\n" +
-	"  hgld figure retrieved --embeddings e.npy --labels ids.csv --qrels judged.qrels --images photos --query img7\n" +
-	"  hgld figure retrieved --embeddings landmarks/gnd_roxford5k/queries.npy \\\n" +
-	"    --gallery-embeddings landmarks/gnd_roxford5k/gallery.npy --qrels gnd_roxford5k.pkl --qrels-usage medium \\\n" +
-	"    --images oxford/jpg --query all_souls_000013\n" +
-	"\nGreen: the finest class, or a positive. Blue and yellow: more, or fewer, than half of the levels or of the\n" +
-	"greatest relevance. Red: no level, or a negative. Grey: junk, which has no place in the ranking."
-
-func figureRetrievedCommand() *cli.Command {
-	flags := append(vectorFlags(),
-		&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors to rank; empty: the queries themselves"},
-		&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery; empty: the .csv or .tsv of its name"},
-		&cli.StringFlag{Name: "qrels", Usage: "judgements `FILE` in place of labels, as in hgld eval run"},
-		&cli.StringFlag{Name: "qrels-usage", Usage: "`PART` of it: public or private; of Revisited Oxford and Paris easy, " +
-			"medium or hard"},
-		alsoFlag(),
-		&cli.StringFlag{Name: "equal-ids", Usage: "a query and an item of one id are the same image (same), or not (other)"},
-		&cli.BoolFlag{Name: "junk", Value: true, Usage: "draw junk, too, greyed among the first items"},
-		&cli.StringFlag{Name: "images", Usage: "folder, archive or shards with the images named by the ids of the vectors"},
-		&cli.StringSliceFlag{Name: "query", Usage: "`IDS` of the queries, or their rows from 0"},
-		&cli.IntFlag{Name: "places", Value: 10, Usage: "draw the first `N` items"}, pictureSideFlag())
-	return figureCommandOf("retrieved", "draw the images that queries retrieve, framed by what they are to the query",
-		figureRetrievedExamples, flags, drawRetrieved)
-}
-
-func drawRetrieved(c *cli.Context, j *job) (picture, []string, error) {
-	places := c.Int("places")
-	if places < 1 || places > 1000 {
-		return nil, nil, usagef("--places is %d; want 1 to 1000", places)
+func drawRetrieved(j *job, s *figureSettings) (picture, []string, error) {
+	if s.Images == "" || len(s.Query) == 0 {
+		return nil, nil, usagef("figure retrieved needs --images and --query")
 	}
-	queries := settings.Split(c.StringSlice("query"))
-	if err := checkSide(c); err != nil || c.String("images") == "" || len(queries) == 0 {
-		return nil, nil, firstError(err, usagef("figure retrieved needs --images and --query"))
-	}
-	r, inputs, err := retrievalOf(c, j)
+	r, inputs, err := s.retrieval(j)
 	if err != nil {
 		return nil, nil, err
 	}
 	var rows []int
-	for _, name := range queries {
+	for _, name := range s.Query {
 		row, err := rowOf(r.Queries.IDs, len(r.Queries.IDs), name)
 		if err != nil {
 			return nil, nil, err
 		}
 		rows = append(rows, row)
 	}
-	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, c.String("images"), "", vectorLabels{})
+	d, closer, err := openItems(&job{ctx: j.ctx, quiet: true}, s.Images, "", vectorLabels{})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer closer.Close()
-	a := &figure.Album{Image: report.ImagesByID(d), Side: c.Float64("side")}
-	p, err := figure.Retrieved(j.ctx, r, a, rows, places)
-	return p, append(inputs, c.String("images")), err
+	a := &figure.Album{Image: outputs.ImagesByID(d), Side: s.Side}
+	p, err := figure.Retrieved(j.ctx, r, a, rows, s.TopK)
+	return p, append(inputs, s.Images), err
 }
 
-// retrievalOf reads the vectors of both sides, and what decides.
-func retrievalOf(c *cli.Context, j *job) (*figure.Retrieval, []string, error) {
-	files, err := figureFiles(c, 1)
+// retrieval reads the vectors of both sides, and what decides.
+func (s *figureSettings) retrieval(j *job) (*figure.Retrieval, []string, error) {
+	switch {
+	case len(s.Embeddings) != 1:
+		return nil, nil, usagef("--embeddings names %d files, want 1", len(s.Embeddings))
+	case s.QrelsUsage != "" && s.Qrels == "":
+		return nil, nil, usagef("qrels_usage is the part of a file of judgements; add --qrels")
+	case s.ExtraParents != "" && s.Qrels != "":
+		return nil, nil, usagef("extra_parents applies to classes, which --qrels replaces: leave one out")
+	}
+	b, err := j.openDevice()
 	if err != nil {
 		return nil, nil, err
 	}
-	in := figureInput(c, j, files[0])
-	in.GalleryEmbeddings, in.GalleryLabels = c.String("gallery-embeddings"), c.String("gallery-labels")
-	in.EqualIDs = c.String("equal-ids")
-	in.Qrels, in.Usage = c.String("qrels"), c.String("qrels-usage")
-	if in.Usage != "" && in.Qrels == "" {
-		return nil, nil, usagef("--qrels-usage is the part of a file of judgements; add --qrels")
-	}
-	also := evalFileSettings{Also: c.String("also")}
-	if also.Also != "" && in.Qrels != "" {
-		return nil, nil, usagef("--also gives classes further parents, and --qrels takes the place of classes: leave one out")
-	}
-	b, err := j.openDevice(0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := in.Complete(); err != nil {
-		return nil, nil, err
-	}
-	e, err := in.Load(b)
+	in := s.input(j, s.Embeddings[0])
+	in.GalleryEmbeddings, in.GalleryLabels, in.EqualIDs = s.GalleryEmbeddings, s.GalleryLabels, s.EqualIDs
+	in.Qrels, in.Usage = s.Qrels, s.QrelsUsage
+	e, err := s.read(j, b, in)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer e.Close()
-	if err := also.bindFurther(j, e); err != nil {
-		return nil, nil, err
-	}
-	r := &figure.Retrieval{Self: e.Self, Levels: len(e.Levels), Junk: c.Bool("junk")}
+	r := &figure.Retrieval{Self: e.Self, Levels: len(e.Levels), Junk: s.Junk}
 	if in.Qrels == "" {
 		r.Names = e.Classes.Names
 	}
@@ -128,13 +84,8 @@ func retrievalOf(c *cli.Context, j *job) (*figure.Retrieval, []string, error) {
 			return nil, nil, err
 		}
 	}
-	var inputs []string
-	for _, file := range []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, in.Qrels, also.Also} {
-		if file != "" {
-			inputs = append(inputs, file)
-		}
-	}
-	return r, inputs, nil
+	files := []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, in.Qrels, s.ExtraParents}
+	return r, named(files), nil
 }
 
 // boxesOf returns a function that finds the box of a query of Revisited Oxford or Paris.

@@ -30,22 +30,63 @@ func showHelp(c *cli.Context) error {
 // flagHelp returns the part of a help template that describes flags. It returns finished
 // text: a template action over the flags would format them with cli.FlagStringer, which is
 // a global variable.
-func flagHelp(flags []cli.Flag) string {
+// Flags that many commands share follow in a paragraph without explanations, and then settings, a sentence.
+func flagHelp(flags []cli.Flag, settings string) string {
+	text := flagLines(append(slices.Clone(flags), cli.HelpFlag), func(f cli.Flag) bool { return !isShared(f) })
+	var shared []string
+	for _, f := range flags {
+		if isShared(f) {
+			shared = append(shared, flagNames(f))
+		}
+	}
+	if len(shared) > 0 {
+		text += "\nAs in other commands (hgld --help):\n" + filled(shared, ", ")
+	}
+	if settings != "" {
+		text += "\n" + filled(strings.Fields(settings), " ")
+	}
+	return text
+}
+
+// flagLines describes the visible flags that a function accepts, one a line.
+func flagLines(flags []cli.Flag, accept func(cli.Flag) bool) string {
 	var b strings.Builder
-	for _, f := range slices.Concat(flags, []cli.Flag{cli.HelpFlag}) {
-		if seen, ok := f.(cli.VisibleFlag); !ok || seen.IsVisible() {
+	for _, f := range flags {
+		if seen, ok := f.(cli.VisibleFlag); accept(f) && (!ok || seen.IsVisible()) {
 			fmt.Fprintf(&b, "  %s\n", describeFlag(f))
 		}
 	}
 	return strings.ReplaceAll(b.String(), "{{", "{{`{{`}}")
 }
 
+// filled joins words to indented lines of at most 100 characters.
+func filled(words []string, between string) string {
+	var b strings.Builder
+	width := 0
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += strings.TrimSpace(between)
+		}
+		if width > 0 && width+1+len(w) > 100 {
+			b.WriteString("\n")
+			width = 0
+		}
+		if width == 0 {
+			w = "  " + w
+		} else {
+			w = " " + w
+		}
+		b.WriteString(w)
+		width += len(w)
+	}
+	return b.String() + "\n"
+}
+
 // flagColumn is the column where the description of a flag begins.
 const flagColumn = 26
 
-// describeFlag returns the help line of a flag: its names and value, what it does, and its
-// default unless that is empty.
-func describeFlag(f cli.Flag) string {
+// flagNames returns the names of a flag and its value, such as "--project, -C FOLDER".
+func flagNames(f cli.Flag) string {
 	var names []string
 	for _, n := range f.Names() {
 		if len(n) > 1 {
@@ -55,19 +96,27 @@ func describeFlag(f cli.Flag) string {
 		}
 	}
 	left := strings.Join(names, ", ")
+	if doc, ok := f.(cli.DocGenerationFlag); ok && doc.TakesValue() {
+		_, value := unquoteUsage(doc.GetUsage())
+		left += " " + value
+	}
+	return left
+}
+
+// describeFlag returns the help line of a flag: its names and value, what it does, and its
+// default unless that is empty.
+func describeFlag(f cli.Flag) string {
+	left := flagNames(f)
 	doc, ok := f.(cli.DocGenerationFlag)
 	if !ok {
 		return left
 	}
-	usage, value := unquoteUsage(doc.GetUsage())
-	if doc.TakesValue() {
-		left += " " + value
-	}
+	usage, _ := unquoteUsage(doc.GetUsage())
 	if text := doc.GetDefaultText(); doc.TakesValue() && text != "" && text != "\"\"" && text != "0" {
 		usage += " (default: " + text + ")"
 	}
 	if b, ok := f.(*cli.BoolFlag); ok && b.Value {
-		usage += " (default: true; " + names[0] + "=false)"
+		usage += " (default: true; " + left + "=false)"
 	}
 	if len(left) >= flagColumn {
 		return left + "\n" + strings.Repeat(" ", flagColumn+3) + usage
@@ -101,6 +150,8 @@ Commands:
 {{range .VisibleCommands}}    {{printf "%-12s" .Name}} {{.Usage}}
 {{end}}{{end}}
 hgld COMMAND --help shows examples and flags.
+
+Flags of many commands, before or behind the command:
 `
 
 const groupHelp = `{{.HelpName}}: {{.Usage}}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
+
 	"github.com/urfave/cli/v2"
 )
 
@@ -15,9 +17,7 @@ func TestHelpLeavesTheGlobalFlagStringerAlone(t *testing.T) {
 	was := reflect.ValueOf(cli.FlagStringer).Pointer()
 	var out strings.Builder
 	args := []string{"hgld", "cluster", "run", "--help"}
-	if err := newApp(environment{stdout: &out, stderr: io.Discard}, args).Run(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newApp(environment{stdout: &out, stderr: io.Discard}, args).Run(args))
 	for _, want := range []string{"\n  -k VALUE                   number of clusters (default: 150)\n",
 		"\n  --help, -h "} {
 		if strings.Count(out.String(), want) != 1 {

@@ -49,8 +49,8 @@ func startProject(c *cli.Context) error {
 		}
 		project, next = *own, "look through the settings"
 	} else if slices.ContainsFunc(imagesFlags()[1:], func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
-		return usagef("--levels, --split-folders, --uneven, --no-class and -o describe the images of --images, which is " +
-			"not given")
+		return usagef("--levels, --split-folders, --partial-labels, --na-values and -o describe the images of --images, " +
+			"which is not given")
 	}
 	text, err := stages().Text(project)
 	if err != nil {
@@ -91,6 +91,9 @@ const commentedHead = `# A project of hgld. Every setting is listed with its def
 #   hgld config check            check this file
 
 hgld: 1                # format version
+
+# threads on the CPU; 0: one for each processor
+#threads: 0
 
 # where to compute: auto (a GPU if one is usable), cpu, cuda, or cuda:N for GPU N
 #device: auto

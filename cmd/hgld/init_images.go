@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/settings"
 	"hgld/labels"
 	"hgld/shards/dataset"
 	"hgld/train/selection"
@@ -22,11 +23,12 @@ func imagesFlags() []cli.Flag {
 	flags := []cli.Flag{&cli.StringFlag{Name: "images",
 		Usage: "start with images instead of landmarks: `PATH` of class folders, their .zip or .tar, a .csv, or Parquet files"}}
 	for _, f := range flagsOf(shardsStage().Settings()) {
-		if slices.Contains([]string{"levels", "split-folders", "uneven", "no-class"}, f.Names()[0]) {
+		if slices.Contains([]string{"levels", "partial-labels", "na-values"}, f.Names()[0]) {
 			flags = append(flags, f)
 		}
 	}
-	return append(flags, overrideFlag())
+	return append(flags, &cli.StringSliceFlag{Name: "split-folders", Usage: "`FOLDER=SPLIT` for each top folder that is a " +
+		"split; none: top folders are classes; for Parquet files: NAME=SPLIT"}, overrideFlag())
 }
 
 // imageProject describes a project that starts from images, at the stage shards. It lists
@@ -35,6 +37,9 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	s, err := shardsStage().Load(&pipeline.Project{}, c)
 	if err != nil {
 		return nil, err
+	}
+	if c.IsSet("split-folders") {
+		s.SplitFolders = settings.Split(c.StringSlice("split-folders"))
 	}
 	input := s.Images
 	if len(pipeline.Missing([]string{input})) > 0 {
@@ -58,14 +63,15 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	if err := errors.Join(err, src.Close()); err != nil {
 		return nil, sourceError(err)
 	}
-	j.sayAll("%s", found.Lines())
+	j.logAll("%s", found.Lines())
 	at, err := pipeline.PathFrom(dir, input)
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at), "shards.uneven": s.Uneven,
-		"shards.levels": pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
-		"shards.no_class": pipeline.List(s.NoClass), "eval.report": "eval.html"}
+	values := map[string]string{"shards.dataset": s.Dataset, "shards.input": strconv.Quote(at),
+		"shards.partial_labels": s.PartialLabels,
+		"shards.levels":         pipeline.List(s.Levels), "shards.split_folders": pipeline.List(s.SplitFolders),
+		"shards.na_values": pipeline.List(s.NAValues), "eval.report": "eval.html"}
 	for _, text := range c.StringSlice(pipeline.OverrideFlag) {
 		key, value, _ := strings.Cut(text, "=")
 		if values["shards."+key] == "" {
@@ -74,7 +80,7 @@ func imageProject(c *cli.Context, dir string) (*pipeline.NewProject, error) {
 	}
 	maps.Copy(values, selection.FirstSettings(len(found.Levels), found))
 	if values["train.query"] == string(labels.Train) {
-		j.say("note: too few classes to hold some out, so the evaluation is of images that the model has seen")
+		j.log("note: too few classes to hold some out, so the evaluation is of images that the model has seen")
 	}
 	return &pipeline.NewProject{Head: commentedHead, Stages: []string{"shards", "train", "eval"}, Values: values}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/index"
 )
 
@@ -15,12 +16,9 @@ import (
 func TestProjectOfImagesRuns(t *testing.T) {
 	pictureShards(t)
 	for name, images := range map[string]string{"tested": "pictures", "held": "pictures/train"} {
-		must(t, "init", "--images", images, name)
+		succeeds(t, "init", "--images", images, name)
 		settings := filepath.Join(name, projectFile)
-		text, err := os.ReadFile(settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(settings))(t)
 		short := string(text)
 		for _, line := range [][2]string{
 			{"  steps: 200", "  steps: 2"}, {"  #input.size: 224", "  input.size: 32"},
@@ -31,10 +29,8 @@ func TestProjectOfImagesRuns(t *testing.T) {
 			}
 			short = strings.Replace(short, line[0], line[1], 1)
 		}
-		if err := os.WriteFile(settings, []byte(short), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		must(t, "run", "-C", name)
+		must.Do(t, os.WriteFile(settings, []byte(short), 0o644))
+		succeeds(t, "run", "-C", name)
 		if r := readResult(t, filepath.Join(name, "eval.json")); r.Queries == 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -68,9 +64,7 @@ func searchProject(t *testing.T, project, images string) {
 		}
 	}
 	broken := filepath.Join(t.TempDir(), "broken.jpg")
-	if err := os.WriteFile(broken, []byte("<html>"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(broken, []byte("<html>"), 0o644))
 	code, out, errs = run(t, "search", "-C", project, "--index", "runs/default", "-k", "1", "--format", "csv", queries[0],
 		broken)
 	if code != exitSomeFailed || !strings.HasPrefix(out, "query,id,place,score") ||

@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filehash"
+	"hgld/internal/metrics"
 	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
+	"hgld/internal/ranks"
+	"hgld/internal/ranks/launch"
+	"hgld/internal/report"
 	"hgld/internal/seal"
 	"hgld/internal/terminal"
 	"hgld/train/device"
@@ -36,11 +43,13 @@ type job struct {
 
 	allowCommand bool // run the command of an external loss
 
-	device, deviceOrigin string        // name of the device, and where it was set
-	cards                []device.Kind // kinds of GPUs to choose from
-	opened               []io.Closer   // open devices
-	card                 string        // of this process, if the device names several; "": it does not
-	ranks                *ranks        // processes that train together; nil: this one alone
+	device   string         // its name
+	threads  int            // of the CPU; 0: one for each processor
+	pictures report.Style   // how pictures are set
+	cards    []device.Kind  // kinds of GPUs to choose from
+	opened   []io.Closer    // open devices
+	card     string         // of this process, if the device names several; "": it does not
+	ranks    *ranks.Process // processes that train together; nil: this one alone
 }
 
 // newJob opens the project and reads the common flags.
@@ -61,8 +70,12 @@ func newJob(c *cli.Context) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Bool("allow-store") {
+		p.AllowStores()
+	}
 	j := jobIn(c, p)
-	j.device, j.deviceOrigin, err = chosenDevice(c, p)
+	m, err := machineOf(c, p)
+	j.device, j.threads, j.pictures = m.Device, m.Threads, m.Pictures
 	return j, err
 }
 
@@ -70,23 +83,23 @@ func newJob(c *cli.Context) (*job, error) {
 func jobIn(c *cli.Context, p *pipeline.Project) *job {
 	return &job{
 		ctx: c.Context, stdout: c.App.Writer, stderr: c.App.ErrWriter,
-		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("changed"),
+		json: c.Bool("json"), limit: c.Int("limit"), quiet: c.Bool("quiet"), changed: c.Bool("accept-changed"),
 		replace: c.Bool("replace"), profile: c.Bool("profile"), cards: environmentOf(c).cards,
 		project: p, args: c.Args().Slice(), allowCommand: c.Bool("allow-command"),
 	}
 }
 
-// say tells the user on stderr what is going on. It is silent with --quiet.
-func (j *job) say(format string, args ...any) {
+// log tells the user on stderr what is going on. It is silent with --quiet.
+func (j *job) log(format string, args ...any) {
 	if !j.quiet {
-		fmt.Fprintln(j.stderr, terminal.Visible(terminal.Bounded(fmt.Sprintf(format, args...))))
+		fmt.Fprintln(j.stderr, message(fmt.Sprintf(format, args...)))
 	}
 }
 
-// sayAll says lines in a format of one text.
-func (j *job) sayAll(format string, lines []string) {
+// logAll logs lines in a format of one text.
+func (j *job) logAll(format string, lines []string) {
 	for _, line := range lines {
-		j.say(format, line)
+		j.log(format, line)
 	}
 }
 
@@ -119,19 +132,35 @@ func (j *job) progress(label string, total int) *terminal.Progress {
 	return terminal.NewProgress(out, label, total)
 }
 
+// metricsVariable names the file for the numbers of this process; see [metrics.Write].
+const metricsVariable = "HGLD_METRICS"
+
+// writeMetrics writes the numbers of this process to a file, and to one of its own if it is one of several. The
+// returned function ends it.
+func writeMetrics(path string) (end func() error) {
+	if path == "" {
+		return func() error { return nil }
+	}
+	if place, err := launch.Find(os.Getenv); err == nil && place != nil && place.Rank > 0 {
+		ext := filepath.Ext(path)
+		path = fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(path, ext), place.Rank, ext)
+	}
+	return metrics.Write(path)
+}
+
 // Options returns what the command line asks of every stage.
 func (j *job) Options() pipeline.Options {
 	return pipeline.Options{Project: j.project, Limit: j.limit, Changed: j.changed, Replace: j.replace}
 }
 
-// Say is say, exported for package pipeline.
-func (j *job) Say(format string, args ...any) { j.say(format, args...) }
+// Log is log, exported for package pipeline.
+func (j *job) Log(format string, args ...any) { j.log(format, args...) }
 
 // Start says why a stage runs, its command, and which of its settings an earlier command gave.
 func (j *job) Start(st pipeline.State) {
-	j.say("%s", j.heading(st))
-	if kept := recalled([]pipeline.State{st}); kept != "" {
-		j.say("%s", kept)
+	j.log("%s", j.heading(st))
+	if note := recalled([]pipeline.State{st}); note != "" {
+		j.log("%s", note)
 	}
 }
 

@@ -3,31 +3,29 @@ package main
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/labels"
 	"hgld/shards"
-	"hgld/train/history"
+	"hgld/train/experiment/outputs"
+	"hgld/train/experiment/plan"
+	"hgld/train/experiment/runs"
 	"hgld/train/index"
-	"hgld/train/report"
-	"hgld/train/study"
-	"hgld/train/tune"
+	"hgld/train/pretrained"
 )
 
 // The kinds of outputs, as messages name them and as settings declare them by the tag kind.
 const (
 	kindTags       = "tags"
+	kindChanges    = "a list of changes"
 	kindDraft      = "a draft"
 	kindHierarchy  = "a hierarchy"
 	kindLabels     = "labels"
-	kindFurther    = "further parents"
+	kindExtra      = "extra parents"
 	kindPage       = "a page"
 	kindPlot       = "a plot"
 	kindPoints     = "points of a plot"
@@ -39,7 +37,6 @@ const (
 	kindTRECRun    = "a run for trec_eval"
 	kindTRECQrels  = "qrels for trec_eval"
 	kindExportPart = "part of an export"
-	kindSearch     = "a search"
 	kindStudy      = "a study"
 	kindVotes      = "a list of votes"
 	kindWebDataset = "a WebDataset"
@@ -47,57 +44,54 @@ const (
 	kindWeightsRecord = "a record of weights"
 )
 
-// outputKinds says how to recognise what hgld wrote.
+// outputKinds says which mark each kind has that only hgld writes. A kind without one is known by its SHA-256, see
+// [pipeline.Project.CheckOutputs].
 func outputKinds() map[string]pipeline.Kind {
 	return map[string]pipeline.Kind{
-		kindTags:                    {Ours: begins(`\{"hgld_tags"`)},
-		"items of Wikidata":         {Ours: begins(`\{"hgld_items"`)},
-		"a list of changes":         {Ours: begins(`\{"landmark_id":[0-9]+,"split":"[a-z]*","category":.*"after":`)},
-		"vectors of tags":           {Ours: holds(`"format":"hgld-vectors/`)},
-		kindDraft:                   {Ours: begins(`\{\s*"hgld_draft"`), ByHand: true},
-		kindHierarchy:               {Ours: begins(`\{\s*"hgld_hierarchy"`), ByHand: true},
-		kindLabels:                  {Ours: isLabels, Files: labelOutputs, ByHand: true},
-		kindFurther:                 {Ours: isFurther},
-		"a list of unlabelled ones": {Ours: begins(`split,landmark_id,category,tag,reason,detail`)},
-		kindResult:                  {Ours: begins(`\{\s*"hgld_eval"`)},
-		kindPage:                    {Ours: holds(`<meta name="generator" content="hgld">`)},
-		kindPlot:                    {Ours: holds(`<!-- hgld -->|tEXtSoftware\x00hgld|/Creator \(hgld\)`)},
-		kindPoints:                  {Ours: besidePlot},
-		kindExport:                  {Ours: holds(`hgld_export|hgld\.input`)},
-		kindIndex:                   {Ours: index.Owns, Files: indexOutputs},
-		kindForeign:                 {},
-		kindVotes:                   {Ours: begins(`split,landmark_id,class,share,|tag,group,score\n`)},
-		kindSKOS:                    {Ours: isSealed},
-		"expected tags":             {Ours: begins(`landmark_id,outcome,tag\n`)},
-		"a log of requests":         {Ours: begins(`\{"at":.*"action":`)},
-		"files for trec_eval":       {Files: trecOutputs},
-		kindTRECRun:                 {Ours: begins(`\S+ Q0 \S+ 1 \S+ hgld\n`)},
-		kindTRECQrels: {Ours: func(path string) (bool, error) {
-			return begins(`\S+ Q0 \S+ 1 \S+ hgld\n`)(strings.TrimSuffix(path, ".qrels") + ".run")
-		}},
+		kindTags:                        {Ours: begins(`\{"hgld_tags"`)},
+		"items of Wikidata":             {Ours: begins(`\{"hgld_items"`)},
+		kindChanges:                     {},
+		"vectors of tags":               {Ours: holds(`"format":"hgld-vectors/`)},
+		kindDraft:                       {Ours: begins(`\{\s*"hgld_draft"`), ByHand: true},
+		kindHierarchy:                   {Ours: begins(`\{\s*"hgld_hierarchy"`), ByHand: true},
+		kindLabels:                      {Files: labelOutputs, ByHand: true},
+		kindExtra:                       {Ours: labels.WroteExtraParents},
+		"a list of unlabelled ones":     {},
+		kindResult:                      {Ours: begins(`\{\s*"hgld_eval"`)},
+		kindPage:                        {Ours: holds(`<meta name="generator" content="hgld">`)},
+		kindPlot:                        {Ours: holds(`<!-- hgld -->|tEXtSoftware\x00hgld|/Creator \(hgld\)`)},
+		kindPoints:                      {},
+		kindExport:                      {Ours: holds(`hgld_export|hgld\.input`)},
+		kindIndex:                       {Ours: index.Owns, Files: indexOutputs},
+		kindForeign:                     {},
+		kindVotes:                       {},
+		kindSKOS:                        {Ours: isSKOS},
+		"expected tags":                 {},
+		"a log of requests":             {},
+		"files for trec_eval":           {Files: trecOutputs},
+		kindTRECRun:                     {Ours: begins(`\S+ Q0 \S+ 1 \S+ hgld\n`)},
+		kindTRECQrels:                   {},
 		"an evaluation with neighbours": {Files: evalExportOutputs},
-		kindExportPart: {Ours: func(path string) (bool, error) {
-			return begins(`\{\s*"hgld_eval"`)(exportResult(path))
-		}},
+		kindExportPart:                  {},
 		"a data set": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{shards.LockName, shards.ManifestFile, shards.BuildFile})
-		}},
+		}, Part: shards.IsPart},
 		kindWebDataset: {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{shards.WebDatasetFile})
 		}},
 		"a run": {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, []string{history.SettingsFile}, "lock", history.CheckpointsFolder)
-		}},
-		kindSearch: {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, []string{tune.File}, "trial-*")
+			return pipeline.HasEntries(dir, []string{runs.SettingsFile}, "lock", runs.CheckpointsFolder)
 		}},
 		kindStudy: {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, []string{study.File})
+			return pipeline.HasEntries(dir, []string{plan.File})
 		}},
 		"a cache of vectors": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 64)+".safetensors")
 		}},
-		kindWeightsRecord: {Ours: begins(`\{\s*"version":\s*[0-9]+,\s*"name":`)},
+		kindWeightsRecord: {Ours: func(path string) (bool, error) {
+			r, err := pretrained.ReadRecord(path)
+			return err == nil && r.Version > 0 && len(r.SHA256) == 64, nil
+		}},
 		"the state of a scrape": {Folder: true, Ours: func(dir string) (bool, error) {
 			return pipeline.HasEntries(dir, []string{"scrape.db"}, "lock", "raw")
 		}},
@@ -107,13 +101,10 @@ func outputKinds() map[string]pipeline.Kind {
 // begins recognises files by how they begin.
 func begins(expression string) func(string) (bool, error) { return holds("^(" + expression + ")") }
 
-// isSealed recognises a text with its hash in the last line. One that a user changed is not recognised.
-func isSealed(path string) (bool, error) {
+// isSKOS recognises Turtle with its hash in the last line. One that a user changed is not recognised.
+func isSKOS(path string) (bool, error) {
 	text, err := regular.ReadFile(path)
-	if pipeline.IsMissing(err) {
-		return false, nil
-	}
-	return err == nil && seal.CheckLines(text) == nil, err
+	return err == nil && bytes.HasPrefix(text, []byte("@prefix rdf: <")) && seal.CheckLines(text) == nil, err
 }
 
 // markedBytes is how much of either end of a file is searched for the mark of its kind.
@@ -124,9 +115,6 @@ func holds(expression string) func(string) (bool, error) {
 	mark := regexp.MustCompile(expression)
 	return func(path string) (bool, error) {
 		f, err := regular.Open(path)
-		if pipeline.IsMissing(err) {
-			return false, nil
-		}
 		if err != nil {
 			return false, err
 		}
@@ -146,36 +134,6 @@ func holds(expression string) func(string) (bool, error) {
 		}
 		return false, nil
 	}
-}
-
-// isLabels recognises label files. One with the columns of a list of categories could be such a list.
-func isLabels(path string) (bool, error) {
-	columns := []string{`\{\s*"hgld_labels"`, `split,landmark_id,[a-z_,]*level_0`}
-	for _, form := range labels.Forms {
-		if list := labels.Columns(form); len(list) > 2 {
-			columns = append(columns, strings.Join(list, ","))
-		}
-	}
-	return begins(strings.Join(columns, "|"))(path)
-}
-
-// isFurther recognises a table of further parents that says what hgld writes. One with rows of another source, which
-// somebody has added, is not recognised.
-func isFurther(path string) (bool, error) {
-	text, err := regular.ReadFile(path)
-	if pipeline.IsMissing(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	list, err := labels.ReadFurtherParents(bytes.NewReader(text), path)
-	if err != nil {
-		return false, nil // of another program
-	}
-	var again bytes.Buffer
-	err = labels.WriteFurtherParents(&again, list)
-	return err == nil && bytes.Equal(again.Bytes(), text), err
 }
 
 // labelOutputs lists the label files of a name with {split}.
@@ -199,29 +157,16 @@ func trecOutputs(prefix string) []pipeline.Output {
 	return []pipeline.Output{{Path: prefix + ".run", Kind: kindTRECRun}, {Path: prefix + ".qrels", Kind: kindTRECQrels}}
 }
 
-// evalExportOutputs lists the files that `hgld eval export` writes.
+// evalExportOutputs lists the files that `hgld eval run --export` writes.
 func evalExportOutputs(prefix string) []pipeline.Output {
 	list := []pipeline.Output{{Path: prefix + ".json", Kind: kindResult}}
-	for _, path := range (report.Export{Prefix: prefix}).Files() {
+	for _, path := range (outputs.Export{Prefix: prefix}).Files() {
 		list = append(list, pipeline.Output{Path: path, Kind: kindExportPart})
 	}
 	return list
 }
 
-// exportResult returns the result beside another file of an export: a.json for a.scores.npy.
-func exportResult(path string) string {
-	for range 2 {
-		path = strings.TrimSuffix(path, filepath.Ext(path))
-	}
-	return path + ".json"
-}
-
 // checkOutputs checks what a command without settings reads and writes.
 func (j *job) checkOutputs(command string, in []string, out ...pipeline.Output) error {
 	return j.project.CheckOutputs(pipeline.Writing{Command: command, In: in, Out: out, Replace: j.replace})
-}
-
-// replaceFlag allows a command to replace what it would keep.
-func replaceFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "replace", Usage: "overwrite files that hgld did not write, or that other work depends on"}
 }

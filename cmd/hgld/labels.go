@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/curate"
 	"hgld/internal/atomicfile"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
@@ -20,43 +22,61 @@ import (
 
 // labelsSettings are the settings of the stage labels.
 type labelsSettings struct {
-	Tags       string `yaml:"tags" path:"in" usage:"tags.jsonl of stage 1"`
-	Hierarchy  string `yaml:"hierarchy" path:"in" usage:"hierarchy.json of stage 3"`
-	Tree       string `yaml:"tree" usage:"meaning: the classes of the hierarchy; place: town, region, country and continent, from the items"`
-	Items      string `yaml:"items" path:"in" usage:"with tree place: items.jsonl of stage 1"`
-	Also       string `yaml:"also" path:"in" usage:"further parents of classes that curate apply wrote, such as also.csv; empty: none"`
-	AlsoOut    string `yaml:"also_out" path:"out" kind:"further parents" usage:"with also: further parents to write, with a row for each landmark in place of its tag; for eval run --also"`
-	Out        string `yaml:"out" path:"out" kind:"labels" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
-	Form       string `yaml:"form" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
-	Blank      bool   `yaml:"blank" usage:"also write landmarks without a label, with empty cells"`
-	Unlabelled string `yaml:"unlabelled" path:"out" kind:"a list of unlabelled ones" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
+	Tags         string `yaml:"tags" path:"in" flag:"-" usage:"tags.jsonl of stage 1"`
+	Hierarchy    string `yaml:"hierarchy" path:"in" flag:"-" usage:"hierarchy.json of stage 3"`
+	Tree         string `yaml:"tree" usage:"semantic: the classes of the hierarchy; geographic: town, region, country and continent, from the items of stage 1"`
+	ExtraParents string `yaml:"extra_parents" path:"in" usage:"extra parents of classes that curate apply wrote: extra_parents.csv. Beside the labels, landmarks_extra_parents.csv then has a row for each landmark in place of its tag, for eval run and train run --extra-parents; empty: none"`
+	Out          string `yaml:"out" path:"out" kind:"labels" usage:"labels to write, one row per landmark; with {split} in the name, one file per split: {split}_label_to_hierarchical.csv"`
+	To           string `yaml:"to" usage:"layout of the labels: hierarchical (as GLDv2 publishes them), three-column, clusters, category, levels, json; auto: json by the file's name, else hierarchical if there are kinds, else levels"`
+	Include      bool   `yaml:"include_unlabelled" usage:"also write landmarks without a label, with empty cells"`
+	Unlabelled   string `yaml:"unlabelled" path:"out" kind:"a list of unlabelled ones" usage:"file for the landmarks without a label and the reasons; \"\": not written"`
+
+	items   string // of stage 1, for the geographic tree
+	parents string // file of extra parents of landmarks, beside the labels
 }
 
 func labelsStage() pipeline.StageOf[labelsSettings] {
 	return pipeline.New(pipeline.Spec[labelsSettings]{
 		Name: "labels", Command: "labels build",
 		Defaults: labelsSettings{Tags: "tags.jsonl", Hierarchy: "hierarchy.json", Out: "labels.csv",
-			AlsoOut: "landmarks_also.csv", Form: autoForm, Unlabelled: "unlabelled.csv",
-			Tree: treeByMeaning, Items: "items.jsonl"},
+			To: autoForm, Unlabelled: "unlabelled.csv", Tree: semanticTree},
+		Complete: func(p *pipeline.Project, s *labelsSettings) error {
+			s.parents = labels.Beside(s.Out, labels.LandmarkExtraParentsFile)
+			move := besideOut(p, "labels", s.Out, "labels.csv")
+			move("unlabelled", &s.Unlabelled, "_unlabelled.csv")
+			move("", &s.parents, "_"+labels.LandmarkExtraParentsFile)
+			if s.Tree != geographicTree {
+				return nil
+			}
+			scraped, err := scrapeStage().Load(p, nil)
+			s.items = scraped.Items
+			return err
+		},
 		Files: func(s *labelsSettings) (in, out []string) {
 			out = labelFiles(s.Out)
 			if s.Unlabelled != "" {
 				out = append(out, s.Unlabelled)
 			}
-			if s.Tree == treeByPlace {
-				return []string{s.Tags, s.Items}, out
+			if s.Tree == geographicTree {
+				return []string{s.Tags, s.items}, out
 			}
-			if s.Also != "" {
-				return []string{s.Tags, s.Hierarchy, s.Also}, append(out, s.AlsoOut)
+			if s.ExtraParents != "" {
+				return []string{s.Tags, s.Hierarchy, s.ExtraParents}, append(out, s.parents)
 			}
 			return []string{s.Tags, s.Hierarchy}, out
+		},
+		Beside: func(s *labelsSettings) []pipeline.Output {
+			if s.ExtraParents == "" {
+				return nil
+			}
+			return []pipeline.Output{{Path: s.parents, Kind: kindExtra}}
 		},
 		Run:   onJob(runLabelsBuild),
 		Check: (*labelsSettings).check,
 	})
 }
 
-// check finds an unknown form, or one that contradicts the name of the file.
+// check finds an unknown layout, or one that contradicts the name of the file.
 func (s *labelsSettings) check() error {
 	if s.Out == "" {
 		return usagef("the labels have no file name; want one such as --out labels.csv")
@@ -64,14 +84,13 @@ func (s *labelsSettings) check() error {
 	if !slices.Contains(labelTrees, s.Tree) {
 		return withCode(exitUsage, registry.Unknown("tree", s.Tree, labelTrees))
 	}
-	if s.Also != "" && (s.Tree == treeByPlace || s.AlsoOut == "") {
-		return usagef("--also takes further parents of the classes of --tree meaning, and the name of a file to write, " +
-			"--also-out")
+	geographic := s.Tree == geographicTree
+	if s.ExtraParents != "" && geographic {
+		return usagef("--extra-parents applies to classes of --tree semantic")
 	}
 	d := labelsStage().Defaults()
-	if s.Tree == treeByPlace && (s.Out == d.Out || s.Unlabelled == d.Unlabelled) {
-		return usagef("%s and %s are those of the tree by meaning; name others: --out places.csv --unlabelled "+
-			"without_place.csv", d.Out, d.Unlabelled)
+	if geographic && (s.Out == d.Out || s.Unlabelled == d.Unlabelled) {
+		return usagef("%s and %s belong to the semantic tree; name another: --out places.csv", d.Out, d.Unlabelled)
 	}
 	_, err := s.form()
 	return err
@@ -79,24 +98,24 @@ func (s *labelsSettings) check() error {
 
 // The trees of labels.
 const (
-	treeByMeaning = "meaning" // tag, supercategory, kind
-	treeByPlace   = "place"   // town, region, country, continent
+	semanticTree   = "semantic"   // tag, supercategory, kind
+	geographicTree = "geographic" // town, region, country, continent
 )
 
-var labelTrees = []string{treeByMeaning, treeByPlace}
+var labelTrees = []string{semanticTree, geographicTree}
 
 // autoForm is the setting for a layout that suits the levels of the labels.
 const autoForm = "auto"
 
 // form returns the layout of the labels, or "" for one that suits their levels.
 func (s *labelsSettings) form() (labels.Form, error) {
-	if s.Form == autoForm {
+	if s.To == autoForm {
 		if strings.EqualFold(filepath.Ext(s.Out), ".json") {
 			return labels.JSONForm, nil
 		}
 		return "", nil
 	}
-	form, err := labelForm(s.Form)
+	form, err := labelForm(s.To)
 	if err != nil {
 		return "", err
 	}
@@ -104,18 +123,18 @@ func (s *labelsSettings) form() (labels.Form, error) {
 }
 
 func labelsCommand() *cli.Command {
-	return group("labels", "tags + hierarchy -> a label for every landmark; also statistics, checks and conversion",
+	return group("labels", "tags + hierarchy -> a label for every landmark; also counts, checks and conversion",
 		"  hgld labels build                                   tags.jsonl + hierarchy.json -> labels.csv, unlabelled.csv\n"+
-			"  hgld labels stats                                   count classes and landmarks; say why some have no label\n"+
+			"  hgld labels show                                    count classes and landmarks, and the reasons for no label\n"+
 			"  hgld labels check --split train labels.csv          check that it is a tree with undamaged names\n"+
 			"  hgld labels convert --to levels train_labels.csv    another layout",
 		stageCommand(labelsStage().Stage, "build", "join tags and hierarchy into labels",
 			"  hgld labels build                                 published columns, labelled landmarks only\n"+
-				"  hgld labels build --blank                         all landmarks; empty cells if there is no label\n"+
-				"  hgld labels build --form json --out labels.json   with split, level names and reasons\n"+
-				"  hgld labels build --tree place --out places.csv --unlabelled without_place.csv\n"+
+				"  hgld labels build --include-unlabelled            all landmarks; empty cells if there is no label\n"+
+				"  hgld labels build --to json --out labels.json     with split, level names and reasons\n"+
+				"  hgld labels build --tree geographic --out places.csv\n"+
 				"                                                    by town, region, country and continent"),
-		labelsStatsCommand(), labelsCheckCommand(), labelsConvertCommand(), labelsPropagateCommand(),
+		labelsShowCommand(), labelsCheckCommand(), labelsConvertCommand(), labelsPropagateCommand(),
 	)
 }
 
@@ -136,15 +155,15 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 		if form = labels.HierarchicalForm; len(table.Levels) != 3 {
 			form = labels.LevelsForm
 			once := "; as hierarchical once the supercategories have kinds"
-			if s.Tree == treeByPlace {
+			if s.Tree == geographicTree {
 				once = ""
 			}
-			j.say("the labels have %s (%s), so they are written as %s%s", count(len(table.Levels), "level"),
+			j.log("the labels have %s (%s), so they are written as %s%s", count(len(table.Levels), "level"),
 				strings.Join(table.Levels, ", "), form, once)
 		}
 	}
 	kept := table
-	if !s.Blank {
+	if !s.Include {
 		kept = table.Labelled()
 	}
 	parts := kept.BySplit(s.Out)
@@ -153,16 +172,22 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 			return err
 		}
 	}
-	further, err := s.further(table)
+	extra, err := s.extra(table)
 	if err != nil {
 		return err
 	}
-	if err := writeLabels(s, form, table, parts, further); err != nil {
+	if err := writeLabels(s, form, table, parts, extra); err != nil {
 		err = fmt.Errorf("labels build: %w", err)
 		if len(table.Levels) != 3 && form != labels.LevelsForm && form != labels.JSONForm {
-			err = withHint(err, "--form levels writes any number of levels")
+			err = withHint(err, "--to levels writes any number of levels")
 		}
 		return err
+	}
+	if s.ExtraParents != "" {
+		err := removeFormer(j, labels.Beside(s.Out, labels.FormerLandmarkExtraParentsFile), s.parents)
+		if err != nil {
+			return err
+		}
 	}
 	stats := table.Stats(nil)
 	if j.json {
@@ -173,17 +198,17 @@ func runLabelsBuild(j *job, s *labelsSettings) error {
 	}
 	j.print("%s", stats.ReasonsText())
 	for i, part := range parts {
-		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.Path, len(part.Table.Rows))
+		j.print("%s%s written: %d rows", map[bool]string{true: "; ", false: ""}[i > 0], part.Path, part.Table.Len())
 	}
 	if s.Unlabelled != "" {
-		j.print("; %s: %d rows", s.Unlabelled, len(table.Rows)-len(table.Labelled().Rows))
+		j.print("; %s: %d rows", s.Unlabelled, table.Len()-table.Labelled().Len())
 	}
-	if s.Also != "" {
-		j.print("; %s: %d rows", s.AlsoOut, len(further))
+	if s.ExtraParents != "" {
+		j.print("; %s: %d rows", s.parents, len(extra))
 	}
 	j.print("\n")
 	if len(stats.Splits) > 1 && len(parts) == 1 && form != labels.LevelsForm && form != labels.JSONForm {
-		j.say("%s has a column split, because the ids of %v are different id spaces", s.Out, table.Splits())
+		j.log("%s has a column split, because the ids of %v are different id spaces", s.Out, table.Splits())
 	}
 	return nil
 }
@@ -205,7 +230,7 @@ func labelFiles(name string) []string {
 // writeLabels writes the labels and, if it was asked for, the list of landmarks without a
 // label. The files appear together, once all are complete.
 func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts []labels.Part,
-	further []labels.FurtherParent) error {
+	extra []labels.ExtraParent) error {
 	var files []atomicfile.Content
 	for _, part := range parts {
 		files = append(files, atomicfile.Content{Path: part.Path,
@@ -215,19 +240,19 @@ func writeLabels(s *labelsSettings, form labels.Form, table *labels.Table, parts
 		files = append(files, atomicfile.Content{Path: s.Unlabelled,
 			Fill: func(w io.Writer) error { return labels.WriteUnlabelled(w, table) }})
 	}
-	if s.Also != "" {
-		files = append(files, atomicfile.Content{Path: s.AlsoOut,
-			Fill: func(w io.Writer) error { return labels.WriteFurtherParents(w, further) }})
+	if s.ExtraParents != "" {
+		files = append(files, atomicfile.Content{Path: s.parents,
+			Fill: func(w io.Writer) error { return labels.WriteExtraParents(w, extra) }})
 	}
 	return atomicfile.WriteAll(files)
 }
 
-// further reads the further parents of classes, and names landmarks in place of tags.
-func (s *labelsSettings) further(table *labels.Table) ([]labels.FurtherParent, error) {
-	if s.Also == "" {
+// extra reads the extra parents of classes, and names landmarks in place of tags.
+func (s *labelsSettings) extra(table *labels.Table) ([]labels.ExtraParent, error) {
+	if s.ExtraParents == "" {
 		return nil, nil
 	}
-	list, err := labels.OpenFurtherParents(s.Also)
+	list, err := labels.OpenExtraParents(s.ExtraParents)
 	if err != nil {
 		return nil, err
 	}
@@ -262,51 +287,59 @@ func checkSplitInName(path string, table *labels.Table) error {
 
 // buildLabels joins the files of stages 1 and 3.
 func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, error) {
-	if s.Tree == treeByPlace {
+	if s.Tree == geographicTree {
 		return buildPlaces(j, command, s)
 	}
-	j.say("reading %s and %s", s.Tags, s.Hierarchy)
-	records, err := labels.OpenTags(s.Tags)
-	if err != nil {
-		return nil, err
-	}
+	j.log("reading %s and %s", s.Tags, s.Hierarchy)
 	hierarchy, err := labels.OpenHierarchy(s.Hierarchy)
 	if err != nil {
 		return nil, err
 	}
-	if j.limit > 0 {
-		records = records[:min(j.limit, len(records))]
+	var failed error
+	table, err := labels.BuildFrom(func(use func(*labels.Record)) error {
+		n := 0
+		failed = labels.EachTag(s.Tags, func(rec *labels.Record) {
+			if n++; j.limit == 0 || n <= j.limit {
+				use(rec)
+			}
+		})
+		return failed
+	}, hierarchy)
+	if err != nil && failed == nil {
+		err = fmt.Errorf("%s: %w", command, err)
 	}
-	table, err := labels.Build(records, hierarchy)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", command, err)
+		return nil, err
 	}
-	unknown := 0
-	for i := range table.Rows {
-		if table.Rows[i].Reason == labels.TagUnknown {
-			unknown++
+	unknown, labelled := 0, 0
+	stats := table.Stats(nil)
+	for _, r := range stats.Unlabelled {
+		if r.Reason == labels.TagUnknown {
+			unknown += r.Landmarks
 		}
 	}
-	if tagged := slices.ContainsFunc(table.Rows, func(l labels.LandmarkLabel) bool { return l.Labelled() }); unknown > 0 &&
-		!tagged {
+	for _, split := range stats.Splits {
+		labelled += split.Labelled
+	}
+	if unknown > 0 && labelled == 0 {
 		return nil, withHint(fmt.Errorf("%s: %s contains none of the tags in %s", command, s.Hierarchy, s.Tags),
 			"check that both belong to the same project; the level %.80q of the hierarchy must contain the tags",
 			hierarchy.Levels[0].Name)
 	}
 	if unknown > 0 {
-		j.say("%s with a tag that is missing in %s; curate it: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
+		j.log("%s with a tag that is missing in %s; curate it: hgld curate apply", count(unknown, "landmark"), s.Hierarchy)
 	}
 	return table, nil
 }
 
 // buildPlaces joins the landmarks and the places of stage 1.
 func buildPlaces(j *job, command string, s *labelsSettings) (*labels.Table, error) {
-	j.say("reading %s and %s", s.Tags, s.Items)
+	j.log("reading %s and %s", s.Tags, s.items)
 	records, err := labels.OpenTags(s.Tags)
 	if err != nil {
 		return nil, err
 	}
-	items, err := readClassItems(s.Items)
+	items, err := readClassItems(s.items)
 	if err != nil {
 		return nil, err
 	}
@@ -317,8 +350,8 @@ func buildPlaces(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}
-	if len(table.Labelled().Rows) == 0 {
-		return nil, withHint(fmt.Errorf("%s: no landmark of %s has a place in %s", command, s.Tags, s.Items),
+	if table.Labelled().Len() == 0 {
+		return nil, withHint(fmt.Errorf("%s: no landmark of %s has a place in %s", command, s.Tags, s.items),
 			"`hgld scrape run --source api` stores places; pages have none")
 	}
 	return table, nil
@@ -340,52 +373,108 @@ func labelForm(name string) (labels.Form, error) {
 func labelFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
 		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of the files, if neither a column nor their names say it: train, " +
-			"index, test, query, gallery, val"},
-		&cli.BoolFlag{Name: "one-id-space", Usage: "landmark numbers are unique across all splits (in GLDv2 they are not)"},
+			"index, test, query, gallery, val; none: landmark numbers are unique across all splits, unlike in GLDv2"},
 	), more...)
 }
 
 // readLabels reads a label file of any form. With strict, the classes must form a tree.
 func readLabels(c *cli.Context, path string, strict bool) (*labels.Table, error) {
-	split, err := splitFlag(c)
-	if err != nil {
-		return nil, err
-	}
-	f, err := regular.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	read := labels.Parse
 	if strict {
 		read = labels.Read
 	}
-	return read(f, path, labels.ReadOptions{Split: split, OneIDSpace: c.Bool("one-id-space")})
+	return withSplit(c, path, func(options labels.ReadOptions) (*labels.Table, error) {
+		f, err := regular.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return read(f, path, options)
+	})
 }
 
-// splitFlag returns the value of --split, "" if it is not given.
-func splitFlag(c *cli.Context) (labels.Split, error) {
+// withSplit reads a label file with what --split says. If neither the flag nor the file names the split, and the file
+// is the project's, the project's tags do.
+func withSplit[T any](c *cli.Context, path string, read func(labels.ReadOptions) (T, error)) (T, error) {
+	options, err := splitFlag(c)
+	if err != nil {
+		return *new(T), err
+	}
+	table, err := read(options)
+	if errors.As(err, new(*labels.SplitUnknownError)) {
+		if split := projectSplit(c, path); split != "" {
+			return read(labels.ReadOptions{Split: split})
+		}
+	}
+	return table, err
+}
+
+// projectSplit returns the split of the labels that the project wrote at path; "" if they are not its own, or of
+// several splits.
+func projectSplit(c *cli.Context, path string) labels.Split {
+	j, err := newJob(c)
+	if err != nil {
+		return ""
+	}
+	s, err := labelsStage().Load(j.project, nil)
+	if err != nil {
+		return ""
+	}
+	if was, err := labelsStage().Stamp(j.project); err != nil || was.Out[j.project.Inside(path)] == "" {
+		return ""
+	}
+	splits := map[labels.Split]bool{}
+	if err := labels.EachTag(s.Tags, func(r *labels.Record) { splits[r.Split] = true }); err != nil || len(splits) != 1 {
+		return ""
+	}
+	return slices.Collect(maps.Keys(splits))[0]
+}
+
+// noSplit is the value of --split for a data set with one id space.
+const noSplit = "none"
+
+// splitFlag returns what --split says of a label file.
+func splitFlag(c *cli.Context) (labels.ReadOptions, error) {
 	name := c.String("split")
-	var known []string
+	known := []string{noSplit}
 	for _, s := range labels.Splits {
 		known = append(known, string(s))
 	}
-	if name != "" && !slices.Contains(known, name) {
-		return "", withCode(exitUsage, registry.Unknown("split", name, known))
+	switch {
+	case name == noSplit:
+		return labels.ReadOptions{OneIDSpace: true}, nil
+	case name != "" && !slices.Contains(known, name):
+		return labels.ReadOptions{}, withCode(exitUsage, registry.Unknown("split", name, known))
 	}
-	return labels.Split(name), nil
+	return labels.ReadOptions{Split: labels.Split(name)}, nil
 }
 
 // labelHint gives errors about splits an exit code, and names the flag that helps.
 func labelHint(err error, path string) error {
 	if unknown := (*labels.SplitUnknownError)(nil); errors.As(err, &unknown) {
-		return withHint(withCode(exitUsage, err), "name the split: --split train %s", word(filepath.Base(path)))
+		return withHint(withCode(exitUsage, err), "name the split: --split train %s", word(path))
 	}
 	if asked := (*labels.SplitAskedError)(nil); errors.As(err, &asked) {
 		return withHint(withCode(exitUsage, err), "leave out --split: the file itself names the split")
 	}
 	if wrong := (*labels.SplitError)(nil); errors.As(err, &wrong) {
-		return withHint(withCode(exitUsage, err), "--one-id-space declares a data set with one id space; GLDv2 has two")
+		return withHint(withCode(exitUsage, err), "--split none declares a data set with one id space; GLDv2 has two")
 	}
 	return err
+}
+
+// fillIn is the hint for a row without a class at some level.
+const fillIn = "fill in the class; or set partial_labels, and a missing level is unknown (docs/label-semantics.md)"
+
+// labelsAdvice has the exit codes and next steps for errors of label files.
+var labelsAdvice = []advice{
+	kind(exitUsage, func(*labels.LevelError) string { return fillIn }),
+	kind(exitUsage, func(e *labels.ExtraParentLevelError) string {
+		if e.Row.Level != curate.DefaultLevels[0] {
+			return ""
+		}
+		path, _, _ := strings.Cut(e.Row.Where, ".csv:")
+		return "the labels name no tags; `hgld labels build --extra-parents " + word(path+".csv") + "` writes a row for each landmark in " +
+			"place of its tag"
+	}),
 }

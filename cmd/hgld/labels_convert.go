@@ -20,7 +20,7 @@ func labelsConvertCommand() *cli.Command {
 			&cli.StringFlag{Name: "to", Usage: "`FORM`: hierarchical, three-column, clusters, category, levels, json"},
 			&cli.StringFlag{Name: "categories",
 				Usage: "label `FILE` of the same split to take missing categories and tags from"},
-			&cli.IntFlag{Name: "limit", Usage: "convert the first `N` rows only"},
+			limitFlag(),
 			replaceFlag(),
 		),
 		Action: actionWithArgs(1, 2, "a file to read and one to write", runLabelsConvert),
@@ -66,7 +66,7 @@ func runLabelsConvert(c *cli.Context, j *job) error {
 	if err := atomicfile.Write(out, func(w io.Writer) error { return table.Write(w, form) }); err != nil {
 		return err
 	}
-	j.say("%s written: %d rows", out, len(table.Rows))
+	j.log("%s written: %d rows", out, len(table.Rows))
 	return nil
 }
 
@@ -79,6 +79,6 @@ func fillFrom(c *cli.Context, j *job, table *labels.Table, path string) error {
 	if err != nil {
 		return labelHint(err, path)
 	}
-	j.say("%d of %d rows completed from %s", n, len(table.Rows), path)
+	j.log("%d of %d rows completed from %s", n, len(table.Rows), path)
 	return nil
 }

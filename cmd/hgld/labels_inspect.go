@@ -10,26 +10,25 @@ import (
 	"hgld/labels"
 )
 
-func labelsStatsCommand() *cli.Command {
+func labelsShowCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "count the classes and landmarks of each level, and the landmarks without a label by reason",
+		Name: "show", Usage: "count the classes and landmarks of each level, and the landmarks without a label by reason",
 		ArgsUsage: "[FILE]",
-		Description: "  hgld labels stats                                  the project's tags and hierarchy\n" +
-			"  hgld labels stats index_label_to_hierarchical.csv  a label file\n" +
-			"  hgld labels stats --images train.csv               count images too",
+		Description: "  hgld labels show                                   the project's tags and hierarchy\n" +
+			"  hgld labels show index_label_to_hierarchical.csv   a label file\n" +
+			"  hgld labels show --counts train.csv                also count images",
 		Flags: labelFlags(
-			&cli.StringSliceFlag{Name: "images", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, " +
+			&cli.StringSliceFlag{Name: "counts", Usage: "image list of GLDv2 to count images by (train.csv, train_clean.csv, " +
 				"index_image_to_landmark.csv); repeatable"},
 			&cli.IntFlag{Name: "limit", Usage: "print the largest `N` classes of a level (0: all)", Value: 20},
 		),
-		Action: actionWithArgs(0, 1, "one file", runLabelsStats),
+		Action: actionWithArgs(0, 1, "one file", runLabelsShow),
 	}
 }
 
-func runLabelsStats(c *cli.Context, j *job) error {
-	if len(j.args) == 0 && (c.Bool("one-id-space") || c.String("split") != "" && !c.IsSet("images")) {
-		return usagef("labels stats: --split and --one-id-space apply to a label file; tags.jsonl has the split of every " +
-			"landmark")
+func runLabelsShow(c *cli.Context, j *job) error {
+	if split := c.String("split"); len(j.args) == 0 && split != "" && (split == noSplit || !c.IsSet("counts")) {
+		return usagef("labels show: --split applies to a label file; tags.jsonl has the split of every landmark")
 	}
 	limit := j.limit
 	j.limit = 0 // limits the classes printed, not the landmarks
@@ -45,7 +44,7 @@ func runLabelsStats(c *cli.Context, j *job) error {
 		return err
 	}
 	var images map[labels.LandmarkKey]int
-	for _, path := range settings.Split(c.StringSlice("images")) {
+	for _, path := range settings.Split(c.StringSlice("counts")) {
 		if images == nil {
 			images = map[labels.LandmarkKey]int{}
 		}
@@ -66,7 +65,7 @@ func runLabelsStats(c *cli.Context, j *job) error {
 // nothing.
 func projectLabels(j *job) (*labels.Table, error) {
 	stage := labelsStage()
-	stage.Command = "labels stats"
+	stage.Command = "labels show"
 	s, err := stage.Load(j.project, nil)
 	if err != nil {
 		return nil, err
@@ -79,11 +78,11 @@ func projectLabels(j *job) (*labels.Table, error) {
 
 // addImages counts the images of each landmark in an image list and adds them to counts.
 func addImages(c *cli.Context, counts map[labels.LandmarkKey]int, path string) error {
-	split, err := splitFlag(c)
+	options, err := splitFlag(c)
 	if err != nil {
 		return err
 	}
-	more, err := labels.OpenImageCounts(path, labels.ReadOptions{Split: split})
+	more, err := labels.OpenImageCounts(path, labels.ReadOptions{Split: options.Split})
 	for k, n := range more {
 		counts[k] += n
 	}
@@ -175,15 +174,13 @@ func compareWith(c *cli.Context, f labels.CheckedFile, against string) (*labels.
 
 // checkFile reads and checks a file. It returns an error only for a wrong command line.
 func checkFile(c *cli.Context, path string) (labels.CheckedFile, error) {
-	split, err := splitFlag(c)
-	if err != nil {
-		return labels.CheckedFile{}, err
-	}
 	data, err := regular.ReadFile(path)
 	if err != nil {
 		return labels.CheckedFile{}, err
 	}
-	f, err := labels.CheckFile(path, data, labels.ReadOptions{Split: split, OneIDSpace: c.Bool("one-id-space")})
+	f, err := withSplit(c, path, func(options labels.ReadOptions) (labels.CheckedFile, error) {
+		return labels.CheckFile(path, data, options)
+	})
 	return f, labelHint(err, path)
 }
 
@@ -207,3 +204,6 @@ func printChecked(j *job, f labels.CheckedFile) {
 	}
 	j.print("%s: %s\n", f.File, verdict)
 }
+
+// listsAll tells the reader of a shortened list how to see all of it.
+const listsAll = "--limit 0 lists all"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -38,14 +39,9 @@ func propagationFiles(t *testing.T) {
 	}
 	testfile.Write(t, ".", "images.csv", images)
 	testfile.Write(t, ".", "v.csv", ids)
-	f, err := os.Create("v.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create("v.npy"))(t)
 	defer f.Close()
-	if err := tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{len(vectors) / 2, 2}, vectors)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteNPY(f, tensorfile.NewF32("", []int{len(vectors) / 2, 2}, vectors)))
 }
 
 func propagateArgs(more ...string) []string {
@@ -55,9 +51,9 @@ func propagateArgs(more ...string) []string {
 
 func TestLabelsAreTakenFromLandmarksThatLookAlike(t *testing.T) {
 	propagationFiles(t)
-	out := must(t, propagateArgs("--review", "votes.csv", "--suggest", "tags.csv", "labels.json", "new.csv")...)
+	out := succeeds(t, propagateArgs("--review", "votes.csv", "--suggest", "tags.csv", "labels.json", "new.csv")...)
 	if !strings.Contains(out, "2 landmarks labelled, 0 with votes below 0.9, 0 in conflict") ||
-		!strings.Contains(out, "≥ 0.9          4    100.0%     51.0 to 100.0") {
+		!strings.Contains(out, "≥ 0.9          4    100.0%      51.0 to 100.0") {
 		t.Error(out)
 	}
 	for name, want := range map[string]string{
@@ -73,8 +69,8 @@ func TestLabelsAreTakenFromLandmarksThatLookAlike(t *testing.T) {
 		}
 	}
 	// A sheet keeps its bytes but for the new column; a label that is there stays.
-	must(t, "labels", "convert", "--to", "hierarchical", "labels.json", "old.csv")
-	must(t, propagateArgs("--split", "train", "old.csv", "sheet.csv")...)
+	succeeds(t, "labels", "convert", "--to", "hierarchical", "labels.json", "old.csv")
+	succeeds(t, propagateArgs("--split", "train", "old.csv", "sheet.csv")...)
 	if got := readText(t, "sheet.csv"); !strings.Contains(got, "4,x:Four,tarn,lake,natural,propagated\n") ||
 		!strings.Contains(got, "0,,lake,lake,natural,\n") {
 		t.Error(got)
@@ -88,13 +84,10 @@ func TestAPropagatedLabelContradictsNoOtherSplit(t *testing.T) {
 	text = strings.Replace(text, `"rows": [`, `"rows": [{"split": "index", "landmark_id": 7, "category": "x:Four", "tag": "church",
 		"names": ["index/7", "church", "human-made"]},`, 1)
 	testfile.Write(t, ".", "labels.json", text)
-	code, _, errs := run(t, propagateArgs("labels.json", "new.json")...)
-	if code != exitUsage || !strings.Contains(errs, "no column split, and the labels are of 2 splits") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "no column split, and the labels are of 2 splits", propagateArgs("labels.json", "new.json")...)
 	images := strings.ReplaceAll(readText(t, "images.csv"), "\n", ",train\n")
 	testfile.Write(t, ".", "images.csv", strings.Replace(images, ",train", ",split", 1))
-	out := must(t, propagateArgs("--review", "votes.csv", "labels.json", "new.json")...)
+	out := succeeds(t, propagateArgs("--review", "votes.csv", "labels.json", "new.json")...)
 	if !strings.Contains(out, "1 landmarks labelled, 0 with votes below 0.9, 1 in conflict") {
 		t.Error(out)
 	}
@@ -117,16 +110,12 @@ func TestPropagationNamesWhatIsWrong(t *testing.T) {
 		{"--images urls.csv labels.json x.json", "urls.csv: its columns are id, url, want id"},
 		{"--images word.csv labels.json x.json", `line 2: landmark_id is "none"`},
 		{"--images part.csv labels.json x.json", `line 2: split is "trian"`},
-		{"--images images.csv --least 2 labels.json x.json", "--least is 2"},
-		{"--images images.csv --heat 0 labels.json x.json", "--heat is 0"},
+		{"--images images.csv --min-vote 2 labels.json x.json", "--min-vote is 2"},
+		{"--images images.csv --temperature 0 labels.json x.json", "--temperature is 0"},
 		{"--images images.csv labels.json", "the labels to read and those to write"},
-		{"--images images.csv --threads 9999 labels.json x.json", "--threads"},
 	} {
 		args := []string{"labels", "propagate", "--vectors", "v.npy"}
-		code, out, errs := run(t, append(args, strings.Fields(c.args)...)...)
-		if code != exitUsage || !strings.Contains(errs, c.want) {
-			t.Errorf("%s: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
-		}
+		says(t, exitUsage, c.want, append(args, strings.Fields(c.args)...)...)
 		if _, err := os.Stat("x.json"); err == nil {
 			t.Fatalf("%s wrote x.json", c.args)
 		}
@@ -135,9 +124,6 @@ func TestPropagationNamesWhatIsWrong(t *testing.T) {
 
 func readText(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(name))(t)
 	return string(data)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // What is wrong with the command line is exit code 2, not a fault of the file.
@@ -16,19 +18,17 @@ func TestContradictingSplitsAreUsageErrors(t *testing.T) {
 		"split.csv":        "landmark_id,category,split,tag\n1,http://commons.wikimedia.org/wiki/Category:A,index,lake\n",
 		"images.csv":       "id,landmark_id\na,1\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for _, line := range []string{
 		"labels check --split tarin labels.csv",
 		"labels check --split train index_labels.csv",
 		"labels check --split train split.csv",
 		"labels check labels.csv",
-		"labels stats --split bogus labels.csv",
-		"labels stats --split train split.csv",
-		"labels stats --split bogus --images images.csv index_labels.csv",
-		"labels stats --split train",
+		"labels show --split bogus labels.csv",
+		"labels show --split train split.csv",
+		"labels show --split bogus --counts images.csv index_labels.csv",
+		"labels show --split train",
 		"labels convert --to levels --split bogus labels.csv",
 		"labels convert --to json --split index labels.csv out.csv",
 		"scrape import --column tag --split foo split.csv",

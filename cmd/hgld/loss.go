@@ -9,9 +9,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/classes"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
-	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/embeddings"
 	"hgld/train/index"
 	"hgld/train/losscheck"
@@ -36,27 +37,28 @@ func lossCommand() *cli.Command {
 			&cli.StringFlag{Name: "labels", Usage: "labels of the vectors: .csv with a column for each level, finest first; " +
 				"empty: the .csv or .tsv of their name"},
 			&cli.StringSliceFlag{Name: "levels", Usage: "label `COLUMNS`, finest first; empty: those that may be levels"},
-			&cli.StringSliceFlag{Name: "missing", Usage: "`CELLS` that mean no class, as in hgld eval run"},
-			&cli.BoolFlag{Name: "uneven", Usage: "keep rows that lack some levels, as hgld eval run --uneven keep"},
-			&cli.StringFlag{Name: "equal-ids", Usage: "what a row of both sides with the same id is: same (image) or other"},
-			&cli.StringFlag{Name: "gallery", Usage: "vectors to compare with, without a gradient (default: the embeddings)"},
+			&cli.StringSliceFlag{Name: "na-values", Usage: "`CELLS` without a class, as na_values of hgld eval run"},
+			&cli.StringFlag{Name: "partial-labels", Value: classes.RefusePartial,
+				Usage: "rows that lack some levels: refuse, or keep (a missing level is unknown)"},
+			&cli.StringFlag{Name: "equal-ids", Usage: "whether equal ids denote the same image (same) or not (other)"},
+			&cli.StringFlag{Name: "gallery-embeddings", Usage: "vectors to rank, without a gradient (default: the embeddings)"},
 			&cli.StringFlag{Name: "gallery-labels", Usage: "labels of the gallery"},
 			&cli.StringFlag{Name: "proxies", Usage: ".npy of the proxies, one row per class in the order of the labels, or " +
 				".safetensors (default: drawn by --seed)"},
 			&cli.StringFlag{Name: "gradient", Usage: "write it to `FILE`: .npy, or .safetensors, also with the proxies"},
 			&cli.StringFlag{Name: "per-query", Usage: "write the loss and AP of each query to `FILE`: .csv, or .svg, .png or .pdf to " +
 				"draw one by the other"},
-			&cli.BoolFlag{Name: "unit", Value: true, Usage: "scale the vectors to length 1 first, with a gradient through it"},
+			&cli.BoolFlag{Name: "normalize", Value: true, Usage: "scale the vectors to length 1 first, gradient included"},
 			&cli.BoolFlag{Name: "definition", Value: true, Usage: "also compute the definition in float64, which is slow"},
 			&cli.IntFlag{Name: "repeat", Usage: "also time the loss and its gradient, the median of `N` passes"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the proxies, as in a training"},
-			threadsFlag(), replaceFlag()),
+			replaceFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
-			l := train.Default().Loss
+			l := config.Default().Loss
 			if l.Name = c.String("loss"); l.Name == "" || (c.String("embeddings") == "") == (c.String("scores") == "") {
 				return withHint(usagef("loss needs --loss, and either --embeddings or --scores"), "hgld loss --help has examples")
 			}
-			if err := j.project.Section("loss", &l).Assign(c.StringSlice("override")); err != nil {
+			if err := j.project.Section("loss", &l).Assign(j.project.Assignments(c)); err != nil {
 				return withCode(exitUsage, err)
 			}
 			return runLoss(c, j, l)
@@ -64,18 +66,22 @@ func lossCommand() *cli.Command {
 	})
 }
 
-func runLoss(c *cli.Context, j *job, l train.Loss) error {
+func runLoss(c *cli.Context, j *job, l config.Loss) error {
+	partial, err := classes.KeepsPartial(c.String("partial-labels"))
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
 	in := &embeddings.Input{Embeddings: cmp.Or(c.String("scores"), c.String("embeddings")), Labels: c.String("labels"),
-		Columns: settings.Split(c.StringSlice("levels")), Missing: settings.Split(c.StringSlice("missing")),
-		Uneven:            c.Bool("uneven"),
-		EqualIDs:          c.String("equal-ids"),
-		GalleryEmbeddings: c.String("gallery"), GalleryLabels: c.String("gallery-labels"), Open: openVectors,
-		Verify: verifyVectors(j.ctx), Recorded: index.Recorded, Say: j.say}
+		EqualIDs: c.String("equal-ids"), GalleryEmbeddings: c.String("gallery-embeddings"),
+		GalleryLabels: c.String("gallery-labels"), Open: openVectors, Verify: verifyVectors(j.ctx),
+		Labelling: embeddings.Labelling{Columns: settings.Split(c.StringSlice("levels")),
+			Missing: settings.Split(c.StringSlice("na-values")), Partial: partial,
+			Recorded: index.Recorded, Log: j.log}}
 	if c.Int("repeat") < 0 {
 		return usagef("--repeat is %d; want a number of passes, or 0 for none", c.Int("repeat"))
 	}
 	to := c.String("gradient")
-	err := in.Complete()
+	err = in.Complete()
 	if err == nil && to != "" {
 		if err = losscheck.CheckFile(to); err != nil {
 			err = fmt.Errorf("--gradient: %w", err)
@@ -103,7 +109,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 	if err := j.checkOutputs("loss", files, gradient, values); err != nil {
 		return err
 	}
-	b, err := j.openDevice(c.Int("threads"))
+	b, err := j.openDevice()
 	if err != nil {
 		return err
 	}
@@ -117,7 +123,7 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 			return withCode(exitUsage, fmt.Errorf("--scores: %w", err))
 		}
 	}
-	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Scores: scores, Unit: c.Bool("unit"),
+	r, err := losscheck.Compute(b, &losscheck.Input{Loss: l, Rows: rows, Scores: scores, Unit: c.Bool("normalize"),
 		Seed: c.Uint64("seed"), Proxies: c.String("proxies"), Definition: c.Bool("definition"), PerQuery: perQuery != "",
 		Repeat: c.Int("repeat")})
 	if err != nil {
@@ -129,7 +135,9 @@ func runLoss(c *cli.Context, j *job, l train.Loss) error {
 		}
 	}
 	if perQuery != "" {
-		err := atomicfile.Write(perQuery, func(w io.Writer) error { return r.PerQuery.Write(w, filepath.Ext(perQuery)) })
+		err := atomicfile.Write(perQuery, func(w io.Writer) error {
+			return r.PerQuery.Write(w, filepath.Ext(perQuery), j.pictures)
+		})
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/train/losscheck"
 )
 
@@ -36,11 +37,9 @@ func TestLossOfVectors(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	// The proxies of the file give the same loss as the draw that they were.
-	if err := tensorfileOf("p.safetensors", tensors[1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfileOf("p.safetensors", tensors[1]))
 	code, text, errs := run(t, "loss", "--loss", "happier", "--embeddings", "e.parquet", "--proxies", "p.safetensors",
-		"--seed", "7", "--gallery", "e.npy", "--gallery-labels", "l.csv")
+		"--seed", "7", "--gallery-embeddings", "e.npy", "--gallery-labels", "l.csv")
 	if code != 0 || !strings.Contains(text, "happier (paper) of 60 queries and 60 gallery items") {
 		t.Errorf("exit code %d\n%s%s", code, text, errs)
 	}
@@ -78,10 +77,7 @@ func TestLossOfVectors(t *testing.T) {
 		"want less than 2, the number of levels": {"--loss", "nsm", "-o", "loss.settings.level=5", "--embeddings",
 			"e.parquet"},
 	} {
-		code, out, errs := run(t, append([]string{"loss"}, args...)...)
-		if code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit code %d, want %q\n%s%s", args, code, want, out, errs)
-		}
+		says(t, exitUsage, want, append([]string{"loss"}, args...)...)
 	}
 }
 
@@ -114,16 +110,10 @@ func TestLossOfScores(t *testing.T) {
 			table += fmt.Sprintf("item%d,\n", i)
 		}
 	}
-	f, err := os.Create("s.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create("s.npy"))(t)
 	scores := tensorfile.NewF32("", []int{len(golden.Embeddings), classes}, flat)
-	err = errors.Join(tensorfile.WriteNPY(f, scores), f.Close(), os.WriteFile("s.csv", []byte(table), 0o644),
-		os.WriteFile("wrong.csv", []byte(strings.ReplaceAll(table, ",0", ",7")), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(tensorfile.WriteNPY(f, scores), f.Close(), os.WriteFile("s.csv", []byte(table), 0o644),
+		os.WriteFile("wrong.csv", []byte(strings.ReplaceAll(table, ",0", ",7")), 0o644)))
 	code, out, errs := run(t, "loss", "--loss", "rambo-detection", "--scores", "s.npy", "--labels", "s.csv", "--gradient",
 		"g.npy", "--json")
 	var r losscheck.Report
@@ -134,15 +124,10 @@ func TestLossOfScores(t *testing.T) {
 		r.Background != 3 {
 		t.Errorf("%+v, want %v", r, golden.Value)
 	}
-	a, err := tensorfile.OpenNPY("g.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(tensorfile.OpenNPY("g.npy"))(t)
 	defer a.Close()
 	got := make([]float32, len(flat))
-	if err := a.ReadRows(got, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.ReadRows(got, 0))
 	for i, row := range golden.Grad {
 		for c, want := range row {
 			if math.Abs(float64(got[i*classes+c])-want) > 1e-6 {
@@ -156,9 +141,6 @@ func TestLossOfScores(t *testing.T) {
 		"no values by query":                     "--loss rambo-detection --labels s.csv --per-query q.csv",
 		"either --embeddings or --scores":        "--loss rambo-detection --labels s.csv --embeddings s.npy",
 	} {
-		code, _, errs := run(t, append([]string{"loss", "--scores", "s.npy"}, strings.Fields(args)...)...)
-		if code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%s: exit code %d, want %q\n%s", args, code, want, errs)
-		}
+		says(t, exitUsage, want, append([]string{"loss", "--scores", "s.npy"}, strings.Fields(args)...)...)
 	}
 }

@@ -50,8 +50,13 @@ func (e environment) run(args []string) (code int) {
 	ctx, announced, stop := interruptible(messages)
 	defer stop()
 	e.stdout, e.stderr = out, messages
+	args = commandFirst(args)
 	app := newApp(e, args)
-	err := out.join(app.RunContext(ctx, flagsFirst(app.Commands, args)))
+	err := checkOldForms(app.Commands, args)
+	if err == nil {
+		err = app.RunContext(ctx, flagsFirst(app.Commands, args))
+	}
+	err = out.join(err)
 	announced()
 	return reportError(err, messages)
 }

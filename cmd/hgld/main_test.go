@@ -14,6 +14,7 @@ import (
 	"hgld/internal/img"
 	"hgld/internal/testing/fakes3"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/ramdisk"
 )
 
@@ -23,9 +24,10 @@ func TestMain(m *testing.M) {
 	}
 	if strings.Contains(filepath.Base(os.Args[0]), ".test") { // and not the command of a script
 		heedHangups()
+		os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.DevNull, "none")) // the user's own folder is none of the tests'
 		ramdisk.Use()
 	}
-	testscript.Main(m, map[string]func(){"hgld": main, "defect": defect})
+	testscript.Main(m, map[string]func(){"hgld": advising, "defect": defect})
 }
 
 // heedHangups makes this process and those that it starts heed SIGHUP, also where the
@@ -53,6 +55,7 @@ func TestScript(t *testing.T) {
 		testscript.Run(t, testscript.Params{Files: chosen, RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
 			e.Setenv("SHARED", shared)
 			e.Setenv("CI", os.Getenv("CI"))
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
 			store := fakes3.New()
 			server := httptest.NewServer(store)
 			e.Defer(server.Close)
@@ -66,10 +69,7 @@ func TestScript(t *testing.T) {
 	}
 	t.Run("alone", func(t *testing.T) { run(t, "", "") })
 	t.Run("shared", func(t *testing.T) {
-		dir, err := filepath.Abs(goldens.Shared(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(filepath.Abs(goldens.Shared(t)))(t)
 		run(t, "shared", dir)
 	})
 }

@@ -10,11 +10,12 @@ import (
 	"hgld/internal/pipeline"
 	"hgld/internal/terminal"
 	"hgld/internal/testing/longdata"
+	"hgld/internal/testing/must"
 )
 
 // Packages quote a line of data; this is of what libraries quote, such as YAML.
 func TestMessagesAboutSettingsAreShort(t *testing.T) {
-	sample := "hgld: 1\ncluster:\n  k: 5\n  tol: 0.5\n  init: ward\n  center: true\nembed: {encoder: hashing}\n"
+	sample := "hgld: 1\ncluster:\n  k: 5\n  max_iter: 5\n  init: ward\n  center: true\nembed: {encoder: hashing}\n"
 	longdata.Replace(t, []byte(sample), func(data []byte) error {
 		p, err := stages().Parse("hgld.yaml", string(data))
 		for _, s := range []pipeline.Stage{clusterStage().Stage, embedStage().Stage} {
@@ -37,11 +38,9 @@ func TestOutputEscapesTerminalControls(t *testing.T) {
 	var out bytes.Buffer
 	j := &job{stdout: &out, stderr: &out}
 	j.print("%s\n", evil)
-	j.say("%s", evil)
+	j.log("%s", evil)
 	reportError(withHint(errors.New(evil), "%s", evil), &out)
-	if err := writeJSON(j, map[string]string{evil: evil}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeJSON(j, map[string]string{evil: evil}))
 	p := j.progress(evil, 2)
 	p.Set(1, evil)
 	j.print("%s\n", p.Line())
@@ -51,10 +50,7 @@ func TestOutputEscapesTerminalControls(t *testing.T) {
 	if n := strings.Count(out.String(), "2J"); n != 8 {
 		t.Errorf("the text is shown %d times, want 8:\n%s", n, out.String())
 	}
-	data, err := json.Marshal(evil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(evil))(t)
 	var back string
 	if err := json.Unmarshal(terminal.VisibleJSON(data), &back); err != nil || back != evil {
 		t.Errorf("as JSON it is %q, %v", back, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -26,10 +27,7 @@ type mistake struct {
 //	> part of the message
 func readMistakes(t *testing.T) (list []mistake) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "mistakes.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("testdata", "mistakes.txt")))(t)
 	for n, line := range strings.Split(string(text), "\n") {
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
@@ -55,16 +53,10 @@ func readMistakes(t *testing.T) (list []mistake) {
 func newcomersFolder(t *testing.T) {
 	t.Helper()
 	pictureShards(t)
-	must := func(args ...string) {
-		t.Helper()
-		if code, _, errs := run(t, args...); code != 0 {
-			t.Fatal(args, errs)
-		}
-	}
-	must(tinyRun("--out", "runs/a", "--query", "test")...)
-	must("train", "export", "--run", "runs/a", "net.safetensors")
-	must("train", "export", "--run", "runs/a", "--backbone", "backbone.safetensors")
-	must("train", "export", "--run", "runs/a", "e.npy")
+	succeeds(t, tinyRun("--out", "runs/a", "--query", "test")...)
+	succeeds(t, "train", "export", "--run", "runs/a", "net.safetensors")
+	succeeds(t, "train", "export", "--run", "runs/a", "--backbone", "backbone.safetensors")
+	succeeds(t, "embed-images", "--run", "runs/a", "--split", "query", "--out", "e.npy")
 	if err := os.Link("e.npy", "lone.npy"); err != nil { // without the labels in e.csv
 		t.Fatal(err)
 	}
@@ -78,9 +70,7 @@ func newcomersFolder(t *testing.T) {
 	} {
 		testfile.Write(t, ".", name, text)
 	}
-	if err := os.Symlink("../pictures", "outward/b"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("../pictures", "outward/b"))
 	tensors, _, err := tensorfile.ReadAll("backbone.safetensors")
 	if err != nil {
 		t.Fatal(err)
@@ -88,29 +78,16 @@ func newcomersFolder(t *testing.T) {
 	for i := range tensors {
 		tensors[i].Name = "module." + tensors[i].Name
 	}
-	f, err := os.Create("module.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tensorfile.WriteSafetensors(f, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create("module.safetensors"))(t)
+	must.Do(t, tensorfile.WriteSafetensors(f, tensors, nil))
+	must.Do(t, f.Close())
 	zero := tensorfile.NewF32("", []int{3, 2}, []float32{0, 0, 1, 0, 0, 1})
 	if f, err = os.Create("zero.npy"); err != nil {
 		t.Fatal(err)
 	}
-	if err := tensorfile.WriteNPY(f, zero); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("zero.csv", []byte("id,fine\nx,a\ny,a\nz,b\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteNPY(f, zero))
+	must.Do(t, f.Close())
+	must.Do(t, os.WriteFile("zero.csv", []byte("id,fine\nx,a\ny,a\nz,b\n"), 0o644))
 }
 
 var flagInText = regexp.MustCompile("(?:^|[\\s`'\"(;:,])(--[a-z][a-z-]*)")

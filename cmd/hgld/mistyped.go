@@ -12,7 +12,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/train/embeddings"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 )
 
 // foreignCommands maps command names of other programs to ours, by the group in which a
@@ -22,25 +22,24 @@ var foreignCommands = map[string]map[string]string{
 		"evaluate": "eval run", "test": "eval run", "validate": "eval run", "score": "eval run",
 		"benchmark": "train bench", "bench": "train bench",
 		"fit": "train run", "finetune": "train run", "resume": "train resume", "continue": "train resume",
-		"export": "train export", "predict": "train export",
-		"extract": "train export", "infer": "train export", "build": "shards build", "convert": "shards build",
+		"export": "train export", "predict": "embed-images",
+		"extract": "embed-images", "infer": "embed-images", "build": "shards build", "convert": "shards build",
 		"pack": "shards build", "plot": "runs plot",
-		"list": "runs list", "ls": "runs list", "compare": "runs compare", "recipes": "train recipe list",
-		"recipe": "train recipe", "losses": "train losses",
+		"list": "runs list", "ls": "runs list", "compare": "eval compare", "recipes": "train recipes",
+		"recipe": "train recipes", "losses": "train losses",
 		"new": "init", "create": "init", "start": "init", "check": "config check", "kmeans": "cluster run",
 		"serve": "curate serve", "crawl": "scrape run",
 		"data": "shards build", "dataset": "shards build", "tag": "scrape run", "label": "labels build",
 	},
 	"train": {"start": "train run", "fit": "train run", "continue": "train resume", "benchmark": "train bench",
 		"eval": "eval run", "test": "eval run", "list": "runs list"},
-	"eval": {"model": "eval run", "embed": "eval run", "embeddings": "eval run", "start": "eval run",
+	"eval": {"model": "eval run", "embeddings": "eval run", "start": "eval run",
 		"list": "runs list"},
-	"runs": {"ls": "runs list", "show": "runs compare", "diff": "runs compare", "draw": "runs plot"},
-	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "check": "shards verify",
-		"list": "shards ls", "show": "shards cat", "export": "shards convert",
-		"info": "shards ls"},
+	"runs": {"ls": "runs list", "show": "eval compare", "diff": "eval compare", "draw": "runs plot"},
+	"shards": {"create": "shards build", "make": "shards build", "run": "shards build", "list": "shards show",
+		"export": "shards convert", "info": "shards show"},
 	"models": {"download": "models fetch", "get": "models fetch", "ls": "models list",
-		"verify": "models check"},
+		"verify": "models list"},
 	"config": {"set": "config show", "get": "config show", "validate": "config check", "list": "config show"},
 }
 
@@ -50,7 +49,7 @@ func settingOf(name string, c *cli.Context) string {
 	path := commandPath(c)
 	all := stages().Stages
 	at := slices.IndexFunc(all, func(s pipeline.Stage) bool {
-		return s.Command == path || path == "train recipe run" && s.Name == "train"
+		return s.Command == path
 	})
 	if at < 0 {
 		if path != "" && slices.ContainsFunc(c.Command.Subcommands,
@@ -60,7 +59,7 @@ func settingOf(name string, c *cli.Context) string {
 		return ""
 	}
 	known := settings.Keys(settings.Fields(all[at].Settings()))
-	key := history.Synonyms.Meant(strings.ReplaceAll(name, "-", "_"), known)
+	key := runs.Synonyms.Meant(strings.ReplaceAll(name, "-", "_"), known)
 	switch {
 	case key == "":
 		return ""
@@ -84,7 +83,6 @@ var argumentAdvice = map[string]func(argument string) string{
 	"eval run":     evalArgument,
 	"status":       func(string) string { return "hgld status -C DIR works on the project in DIR" },
 	"config check": func(string) string { return "hgld config check -C DIR works on the project in DIR" },
-	"config show":  func(string) string { return "hgld config show -C DIR works on the project in DIR" },
 	"run":          func(string) string { return "hgld run -C DIR works on the project in DIR" },
 }
 
@@ -103,6 +101,29 @@ func vectorsArgument(command, file string) string {
 		return typedAs(command, file, "LABELS.csv")
 	}
 	return command + " --embeddings " + word(file)
+}
+
+// commandFirst moves the common flags in front of a command behind the words that follow:
+// hgld -C p status is hgld status -C p.
+func commandFirst(args []string) []string {
+	at, common := 1, sharedFlags()
+	for ; at < len(args) && strings.HasPrefix(args[at], "-"); at++ {
+		name, _, inline := strings.Cut(strings.TrimLeft(args[at], "-"), "=")
+		if !slices.ContainsFunc(common, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			return args
+		}
+		if !inline && takesValue(common, name) {
+			at++
+		}
+	}
+	if at <= 1 || at >= len(args) {
+		return args
+	}
+	end := at
+	for end < len(args) && !strings.HasPrefix(args[end], "-") {
+		end++
+	}
+	return slices.Concat(args[:1], args[at:end], args[1:at], args[end:])
 }
 
 // flagsFirst moves the flags of a command before its arguments, since the flag package takes what stands
@@ -207,5 +228,5 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 
 // takenByCommands reports whether any command has a flag called name.
 func takenByCommands(name string) bool {
-	return slices.ContainsFunc(commonFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	return slices.ContainsFunc(sharedFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }

@@ -9,36 +9,35 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/registry"
+	"hgld/internal/texttable"
 	"hgld/train/backbone"
 	"hgld/train/nn"
+	"hgld/train/pretrained"
+	"hgld/train/warmstart"
 )
 
 const modelsExamples = "  hgld models list                        backbones and published retrieval nets\n" +
 	"  hgld models show resnet50               layers with shapes, and where weights are published\n" +
-	"  hgld models check resnet50.safetensors  which networks a file of weights fits\n" +
+	"  hgld models list --fits resnet50.safetensors\n" +
+	"                                          which networks a file of weights fits\n" +
 	"  hgld models fetch resnet50 --from URL   download weights, check and convert them"
 
 func modelsCommand() *cli.Command {
 	return group("models", "backbones, published nets and their weights", modelsExamples,
 		&cli.Command{
-			Name: "list", Usage: "list the networks, with size, input and source of weights",
-			Description: "  hgld models list\n  hgld models list --json",
-			Flags:       commonFlags(), Action: listModels,
+			Name: "list", Usage: "list the networks, or those that a file of weights fits",
+			Description: "  hgld models list                        with size, input and source of weights\n" +
+				"  hgld models list --fits resnet50.safetensors\n" +
+				"  hgld models list --fits my.pth --json   every missing or unexpected name\n\n" +
+				"  The file can be .safetensors, or a .pth, .pt or .bin written by torch.save.",
+			Flags:  append(commonFlags(), &cli.StringFlag{Name: "fits", Usage: "list the networks that the weights in `FILE` fit"}),
+			Action: listModels,
 		},
 		&cli.Command{
 			Name: "show", Usage: "print the layers of a network, with shapes and totals", ArgsUsage: "NAME",
 			Description: "  hgld models show deit-small\n  hgld models show resnet-ln-gem      a published net, with its " +
 				"projection",
 			Flags: commonFlags(), Action: showModel,
-		},
-		&cli.Command{
-			Name: "check", Usage: "find the networks that a file of weights fits", ArgsUsage: "FILE",
-			Description: "  hgld models check resnet50.safetensors\n" +
-				"  hgld models check --model resnet50 my.safetensors    every missing or unexpected name\n\n" +
-				"  The file can be .safetensors, or a .pth, .pt or .bin written by torch.save.",
-			Flags: append(commonFlags(), &cli.StringFlag{Name: "model",
-				Usage: "compare with the network `NAME` only, and list every difference"}, weightsKeyFlag()),
-			Action: checkModel,
 		},
 		modelsFetchCommand())
 }
@@ -75,6 +74,9 @@ func listModels(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.IsSet("fits") {
+		return listFits(j, c.String("fits"))
+	}
 	list, err := backbone.KnownNetworks()
 	if err != nil {
 		return err
@@ -82,16 +84,19 @@ func listModels(c *cli.Context) error {
 	if j.json {
 		return writeJSON(j, list)
 	}
-	j.print("%-22s %11s %9s %6s  %s\n", "backbone", "parameters", "embedding", "input", "weights (licence)")
-	nets := false
+	const format = "%-22s %11s %9s %6s  %s"
+	networks := [][]string{{"backbone", "parameters", "embedding", "input", "weights (licence)"}}
+	nets := [][]string{{"net", "parameters", "embedding", "input",
+		"backbone, pooling, standard; its name in SupRank"}}
 	for _, m := range list {
-		if m.Net && !nets {
-			nets = true
-			j.print("\n%-22s %11s %9s %6s  %s\n", "net", "parameters", "embedding", "input",
-				"backbone, pooling, standard; its name in SupRank")
+		row := texttable.Row(m.Name, m.Parameters, m.Embedding, m.Input, modelSource(m))
+		if m.Net {
+			nets = append(nets, row)
+		} else {
+			networks = append(networks, row)
 		}
-		j.print("%-22s %11d %9d %6d  %s\n", m.Name, m.Parameters, m.Embedding, m.Input, modelSource(m))
 	}
+	j.print("%s\n%s", texttable.Format(format, networks...), texttable.Format(format, nets...))
 	return nil
 }
 
@@ -139,8 +144,7 @@ func showModel(c *cli.Context) error {
 	for _, w := range m.Weights {
 		j.print("weights %s\n        %s\n        licence: %s\n", w.From, w.File, w.Licence)
 	}
-	j.print("\n%-44s %-18s %10s\n", "tensor", "shape", "trained")
-	state := 0
+	rows, state := [][]string{{"tensor", "shape", "trained"}}, 0
 	for _, x := range m.Store.Layout() {
 		n := 1
 		for _, d := range x.Dims {
@@ -150,16 +154,30 @@ func showModel(c *cli.Context) error {
 			state += n
 			continue
 		}
-		j.print("%-44s %-18s %10d\n", x.Name, shapeText(x.Dims), n)
+		rows = append(rows, texttable.Row(x.Name, shapeText(x.Dims), n))
 	}
-	j.print("%-44s %-18s %10d\n", "total", "", m.Parameters)
+	rows = append(rows, texttable.Row("total", "", m.Parameters))
 	if state > 0 {
-		j.print("%-44s %-18s %10d\n", "running statistics, not trained", "", state)
+		rows = append(rows, texttable.Row("running statistics, not trained", "", state))
 	}
+	j.print("\n%s", texttable.Format("%-44s %-18s %10s", rows...))
 	return nil
 }
 
 // shapeText formats a shape.
 func shapeText(dims []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(dims), " ", "×"), "[]")
+}
+
+// modelsAdvice has the exit codes and next steps for errors of files of weights.
+var modelsAdvice = []advice{
+	kind(exitOK, func(e *warmstart.WeightsFolderError) string {
+		return "to start from the whole network of a run, use --from " + word(e.Path)
+	}),
+	kind(exitOK, func(*warmstart.UnfitError) string {
+		return "hgld models list --fits FILE prints the networks that a file fits"
+	}),
+	sentinel(pretrained.ErrExists, exitUsage, "replace it with --replace, or name another file with --out"),
+	sentinel(pretrained.ErrSum, exitIntegrity, "the file is damaged, or is not the one that was published"),
+	sentinel(pretrained.ErrFit, exitIntegrity, "hgld models list lists the networks"),
 }

@@ -26,7 +26,7 @@ const fetchExamples = "  hgld models fetch resnet50 --from https://…/resnet50-
 	"  hgld models show NAME says where weights are published, and their licence. hgld fetches only what\n" +
 	"  you name. It writes weights/NAME.safetensors in the project, and records the source in\n" +
 	"  weights/NAME.json. A .pth is converted without running any code in it. After an interrupted\n" +
-	"  download, the same command continues."
+	"  download, run the same command again to resume."
 
 func modelsFetchCommand() *cli.Command {
 	return &cli.Command{
@@ -121,13 +121,13 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	switch t := r.Transfer; {
 	case r.There:
-		j.say("%s already exists, from the same source", r.Out)
+		j.log("%s already exists, from the same source", r.Out)
 	case t.Changed:
-		j.say("the file on the server has changed since the download began, so it was fetched from the start")
+		j.log("the file on the server has changed since the download began, so it was fetched from the start")
 	case t.Whole:
-		j.say("the server cannot send part of a file, so it was fetched from the start")
+		j.log("the server cannot send part of a file, so it was fetched from the start")
 	case t.Kept > 0:
-		j.say("resumed after %d of %d bytes", t.Kept, t.Bytes)
+		j.log("resumed after %d of %d bytes", t.Kept, t.Bytes)
 	}
 	j.print("%s: %d tensors, fits %s\n", r.Out, r.Tensors, r.Name)
 	j.print("fetched %d bytes, sha256 %s%s\n", r.Bytes, r.SHA256, map[bool]string{true: ", as expected"}[o.SHA256 != ""])
@@ -138,13 +138,13 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 		j.print("%s: %s\n", p.Source, p)
 	}
 	if len(r.Stated) == 0 && download.IsAddress(o.From) {
-		j.say("nothing says how its images are prepared; if the address has one of %s beside the file, add --settings URL",
+		j.log("nothing says how its images are prepared; if the address has one of %s beside the file, add --settings URL",
 			strings.Join(pretrained.CompanionNames(), ", "))
 	}
 	if r.Converted {
 		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}
-	j.say("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), word(r.Out))
+	j.log("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), word(r.Out))
 }
 
 // fetchError adds the exit code and the next step to the error of a fetch.

@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // The file that says how images are prepared comes from an address, too.
 func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
 	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(from))(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/w":
@@ -34,9 +32,7 @@ func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
 	}))
 	defer s.Close()
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("hgld.yaml", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("hgld.yaml", nil, 0o644))
 	for _, c := range []struct {
 		settings, want string
 		code           int
@@ -66,10 +62,7 @@ func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
 // A user's way: fetch, check, fetch again; and a server that fails.
 func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(from))(t)
 	status := http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -77,9 +70,7 @@ func TestModelsFetchKeepsWeightsInTheProject(t *testing.T) {
 	}))
 	defer s.Close()
 	dir, address := t.TempDir(), s.URL+"/w"
-	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "hgld.yaml"), nil, 0o644))
 	fetch := func(name string) (string, int) {
 		var out, errs bytes.Buffer
 		code := hgld([]string{"hgld", "models", "fetch", name, "-C", dir, "--from", address}, &out, &errs)

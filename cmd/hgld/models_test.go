@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train"
 	"hgld/train/backbone"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 	"hgld/train/testing/places"
 )
@@ -17,14 +19,8 @@ import (
 // weightsOf makes a file with zeros for everything that a network declares.
 func weightsOf(t *testing.T, name string, change func(tensorfile.Tensor) (tensorfile.Tensor, bool)) string {
 	t.Helper()
-	list, err := backbone.KnownNetworks()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelNamed(list, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(backbone.KnownNetworks())(t)
+	m := must.Get(modelNamed(list, name))(t)
 	var tensors []tensorfile.Tensor
 	for _, x := range m.Store.Layout() {
 		n := 1
@@ -36,26 +32,35 @@ func weightsOf(t *testing.T, name string, change func(tensorfile.Tensor) (tensor
 		}
 	}
 	path := filepath.Join(t.TempDir(), name+".safetensors")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
-	if err := tensorfile.WriteSafetensors(f, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteSafetensors(f, tensors, nil))
 	return path
 }
 
 func check(t *testing.T, args ...string) (stdout string, code int) {
 	t.Helper()
-	args = append([]string{"hgld", "models", "check"}, args...)
+	args = append([]string{"hgld", "models", "list", "--fits"}, args...)
 	var out, errs bytes.Buffer
 	err := newApp(environment{stdout: &out, stderr: &errs}, args[1:]).Run(args)
 	return out.String(), exitCode(err)
 }
 
-func TestModelsCheckNamesWhatAFileFits(t *testing.T) {
+// fitting prints the networks that a dictionary of a file fits, or why it cannot be read.
+func fitting(t *testing.T, path, key string) (text string, fits bool) {
+	t.Helper()
+	list := must.Get(backbone.KnownNetworks())(t)
+	w, err := readWeights(path, key)
+	if err != nil {
+		return err.Error(), false
+	}
+	var out bytes.Buffer
+	all := backbone.FitAll(list, w.Tensors)
+	printFits(&job{stdout: &out}, all)
+	return out.String(), all[0].Fits
+}
+
+func TestModelsListNamesWhatAFileFits(t *testing.T) {
 	path := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })
 	if out, code := check(t, path); code != exitOK || !strings.Contains(out, "\nfits convnet\n") ||
 		strings.Contains(out, "not ") {
@@ -63,24 +68,24 @@ func TestModelsCheckNamesWhatAFileFits(t *testing.T) {
 	}
 }
 
-// What models check says of wrapped weights, a training does.
-func TestModelsCheckAndTrainingReadTheSameWeights(t *testing.T) {
+// Wrapped weights fit a network as they do in a training.
+func TestFitsAndTrainingReadTheSameWeights(t *testing.T) {
 	wrapped := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) {
 		x.Name = "student.module._orig_mod.model." + x.Name
 		return x, true
 	})
 	for _, c := range []struct{ key, text string }{
 		{"", "not convnet"}, {"student", "fits convnet, without the prefix module._orig_mod.model. of its names"},
-		{"teacher", ""},
+		{"teacher", `begins with "teacher."`},
 	} {
-		out, code := check(t, "--key", c.key, wrapped)
-		config := train.Default()
-		config.Model.Weights, config.Model.WeightsKey = wrapped, c.key
-		config.Steps, config.Sampler.Batch, config.Sampler.M = 1, 4, 2
-		r, err := train.New(config, train.Data{Train: &places.Set{Forms: 2, PerForm: 2, Views: 4, Size: 20}},
+		out, fits := fitting(t, wrapped, c.key)
+		cfg := config.Default()
+		cfg.Model.Weights, cfg.Model.WeightsKey = wrapped, c.key
+		cfg.Steps, cfg.Sampler.Batch, cfg.Sampler.M = 1, 4, 2
+		r, err := train.New(cfg, train.Data{Train: &places.Set{Forms: 2, PerForm: 2, Views: 4, Size: 20}},
 			train.Options{Backend: cpu.New(1)})
-		if (err == nil) != (code == exitOK) || !strings.Contains(out, c.text) {
-			t.Errorf("key %q: %v, exit %d\n%s", c.key, err, code, out)
+		if (err == nil) != fits || !strings.Contains(out, c.text) {
+			t.Errorf("key %q: %v, fits %v\n%s", c.key, err, fits, out)
 		}
 		if err != nil {
 			continue
@@ -92,7 +97,7 @@ func TestModelsCheckAndTrainingReadTheSameWeights(t *testing.T) {
 	}
 }
 
-func TestModelsCheckNamesWhatDoesNotFit(t *testing.T) {
+func TestModelsListNamesWhatDoesNotFit(t *testing.T) {
 	path := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) {
 		if x.Name == "conv2.weight" {
 			x.Name = "conv9.weight"
@@ -111,7 +116,7 @@ func TestModelsCheckNamesWhatDoesNotFit(t *testing.T) {
 	if code != exitIntegrity {
 		t.Errorf("exit %d, want %d", code, exitIntegrity)
 	}
-	if out, code = check(t, "--model", "resnet18", path); code != exitIntegrity || strings.Contains(out, "more") {
+	if out, code = check(t, path, "--json"); code != exitIntegrity || !strings.Contains(out, `"layer4.1.bn2.running_var"`) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The present folder has a name, too: without it, outputs were called .npy, and the folder that the
@@ -11,9 +13,7 @@ import (
 func TestNamesAfterThePresentFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"photos.v1/a.b", "photos.v2"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o755))
 	}
 	t.Chdir("photos.v1/a.b")
 	for path, want := range map[string][2]string{

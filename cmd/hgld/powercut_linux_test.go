@@ -14,15 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/powercut"
 )
 
 // hgldIn is a command line of hgld in a folder, as a program of its own.
 func hgldCut(t *testing.T, dir string, args ...string) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, args...)
 	cmd.Args[0] = "hgld" // by which testscript knows that it is the command
 	cmd.Dir = dir
@@ -77,8 +75,9 @@ func TestProjectSurvivesPowerCuts(t *testing.T) {
 		now     string // and in the run that is cut
 		until   string
 	}{
-		"the first run":           {true, "", "cluster: {k: 3}\n", "labels"},
-		"labels with another row": {true, "cluster: {k: 3}\n", "cluster: {k: 3}\nlabels: {blank: true}\n", "labels"},
+		"the first run": {true, "", "cluster: {k: 3}\n", "labels"},
+		"labels with another row": {true, "cluster: {k: 3}\n",
+			"cluster: {k: 3}\nlabels: {include_unlabelled: true}\n", "labels"},
 		"another draft": {false, "cluster: {k: 3}\n", "cluster: {k: 4}\nembed: {encoder: hashing, prompt: " +
 			"photo}\n", "cluster"},
 	} {

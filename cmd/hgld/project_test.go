@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/pipeline"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -19,27 +20,16 @@ import (
 // lie outside it, named from it or from the root.
 func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 	pictureShards(t)
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.Getwd())(t)
 	for _, input := range []string{"../pictures/train", filepath.Join(root, "pictures", "train")} {
 		project := filepath.Join(root, "project")
-		if err := os.RemoveAll(project); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(project, "sub"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(project))
+		must.Do(t, os.MkdirAll(filepath.Join(project, "sub"), 0o755))
 		text := "shards: {dataset: folder, input: " + input + "}\n" + tinyProject
-		if err := os.WriteFile(filepath.Join(project, projectFile), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(project, projectFile), []byte(text), 0o644))
 		t.Chdir(project)
 		for _, args := range [][]string{{"shards", "build"}, {"train", "run"}} {
-			if code, _, errs := run(t, args...); code != 0 {
-				t.Fatal(errs)
-			}
+			succeeds(t, args...)
 		}
 		var texts, states []string
 		for _, from := range []struct {
@@ -55,13 +45,8 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 			texts = append(texts, text+errs)
 			_, out, _ := run(t, append([]string{"status", "--json"}, from.args...)...)
 			var answer struct{ Stages []pipeline.State }
-			if err := json.Unmarshal([]byte(out), &answer); err != nil {
-				t.Fatal(err)
-			}
-			data, err := json.Marshal(answer.Stages)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(out), &answer))
+			data := must.Get(json.Marshal(answer.Stages))(t)
 			states = append(states, string(data))
 		}
 		if len(slices.Compact(texts)) != 1 || len(slices.Compact(states)) != 1 ||
@@ -75,14 +60,9 @@ func TestStatusIsTheSameFromEveryFolder(t *testing.T) {
 // A stamp of an hgld that did not have a setting yet is not stale for it.
 func TestStampWithoutANewSettingIsStillGood(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, "train", "run"); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, "train", "run")
 	path := filepath.Join(".hgld", "train.json")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	before := strings.Replace(string(data), `    proxy_weight_decay: 0\n`, "", 1)
 	if before == string(data) {
 		t.Fatalf("the stamp does not name the setting:\n%s", data)
@@ -105,20 +85,13 @@ func TestStampWithoutANewSettingIsStillGood(t *testing.T) {
 // the default that it says; so can all of them.
 func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if code, _, errs := run(t, "init", "."); code != 0 {
-		t.Fatal(errs)
-	}
-	text, err := os.ReadFile(projectFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, "init", ".")
+	text := must.Get(os.ReadFile(projectFile))(t)
 	_, defaults, _ := run(t, "config", "show")
 	lines := strings.Split(string(text), "\n")
 	check := func(what string, lines []string) {
 		t.Helper()
-		if err := os.WriteFile(projectFile, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(projectFile, []byte(strings.Join(lines, "\n")), 0o644))
 		code, out, errs := run(t, "config", "show")
 		if code != 0 || out != defaults {
 			t.Errorf("%s: exit code %d, other settings: %v\n%s", what, code, out != defaults, errs)
@@ -129,7 +102,7 @@ func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 	}
 	all, settings := slices.Clone(lines), map[int]string{} // by line
 	for i, line := range lines {
-		if !strings.HasPrefix(line, "  #") && line != "#device: auto" {
+		if !strings.HasPrefix(line, "  #") && line != "#device: auto" && line != "#threads: 0" {
 			continue
 		}
 		settings[i+1] = line
@@ -148,7 +121,7 @@ func TestCommentsOfANewProjectAreSettings(t *testing.T) {
 		from[origin]++
 	}
 	for i, line := range settings {
-		unset := strings.Contains(line, ": {}") || strings.Contains(line, ": null") || strings.Contains(line, "#run.device:")
+		unset := strings.Contains(line, ": {}") || strings.Contains(line, ": null")
 		if n := from[fmt.Sprint(projectFile, ":", i)]; n != 1 && !unset {
 			t.Errorf("%s: %d settings come from the line", line, n)
 		}
@@ -168,9 +141,7 @@ func TestDottedKeysNameMembersOfGroups(t *testing.T) {
 		"train:\n  optim.lr: fast\n": "hgld.yaml:2: " +
 			"train.optim.lr: \"fast\" is not a number",
 	} {
-		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(projectFile, []byte(text), 0o644))
 		code, out, errs := run(t, "config", "show")
 		if want != "" {
 			if code != exitUsage || !strings.Contains(errs, want) {
@@ -190,9 +161,7 @@ func TestDottedKeysNameMembersOfGroups(t *testing.T) {
 func TestStagesInUseAreShown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]bool{"stages: [shards, train]\n": true, "hgld: 1\n": false} {
-		if err := os.WriteFile(projectFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(projectFile, []byte(text), 0o644))
 		code, out, errs := run(t, "config", "show")
 		if code != 0 || strings.Contains(out, "stages: [shards, train]\n") != want {
 			t.Errorf("%s: exit code %d\n%s%s", text, code, out, errs)

@@ -10,29 +10,25 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // childrenOf returns the processes that a process has started.
 func childrenOf(t *testing.T, pid int) (list []int) {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)))(t)
 	for _, path := range files {
 		text, _ := os.ReadFile(path) // a thread may end
 		for field := range strings.FieldsSeq(string(text)) {
-			n, err := strconv.Atoi(field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(strconv.Atoi(field))(t)
 			list = append(list, n)
 		}
 	}
 	return list
 }
 
-// A process of a card that is killed is named, and one that is told to stop stops all.
+// A process of a GPU that is killed is named, and one that is told to stop stops all.
 func TestProcessOfACardThatEndsIsHeeded(t *testing.T) {
 	embeddingFiles(t)
 	for i, c := range []struct {
@@ -41,7 +37,7 @@ func TestProcessOfACardThatEndsIsHeeded(t *testing.T) {
 		want   []string
 	}{
 		{syscall.SIGKILL, exitTemporary, []string{") has ended: signal: killed", ") is gone"}},
-		{syscall.SIGTERM, exitInterrupted, []string{"hgld: stopped, state saved; the same command continues"}},
+		{syscall.SIGTERM, exitInterrupted, []string{"hgld: stopped, state saved; run the same command again to resume"}},
 	} {
 		run := fmt.Sprint("run", i)
 		cmd := onEmulatedCards(t, 2, "train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0",
@@ -49,9 +45,7 @@ func TestProcessOfACardThatEndsIsHeeded(t *testing.T) {
 			"-o", "steps=1000000", "-o", "run.checkpoint=1000000", "--quiet", "--out", run, "--device", "cuda:0-1")
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		for steps := 0; steps < 2; time.Sleep(20 * time.Millisecond) {
 			events, _ := os.ReadFile(run + "/events.jsonl")
 			steps = bytes.Count(events, []byte(`"event":"step"`))

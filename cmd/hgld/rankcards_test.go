@@ -8,20 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/launcher"
+	"hgld/internal/ranks"
+	"hgld/internal/ranks/launch"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu"
 )
 
-// onEmulatedCards returns a command of hgld on a machine with so many cards, in a process of its own.
+// onEmulatedCards returns a command of hgld on a machine with so many GPUs, in a process of its own.
 func onEmulatedCards(t *testing.T, cards int, args ...string) *exec.Cmd {
 	t.Helper()
 	libs := emu.Build(t) + string(os.PathListSeparator) + emu.BuildVendor(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := &exec.Cmd{Path: self, Args: append([]string{"hgld"}, args...)}
 	cmd.Env = append(os.Environ(), cuda.LibrariesVariable+"="+libs, "HGLD_EMU_DEVICES="+strconv.Itoa(cards))
 	return cmd
@@ -43,19 +42,16 @@ func trainVectors(t *testing.T, cards int, args ...string) (code int, said strin
 // lastWeights returns the weights after the third step.
 func lastWeights(t *testing.T, run string) []byte {
 	t.Helper()
-	weights, err := os.ReadFile(run + "/checkpoints/step-00000003/model.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	weights := must.Get(os.ReadFile(run + "/checkpoints/step-00000003/model.safetensors"))(t)
 	return weights
 }
 
-// One command starts a process for each card, however they are named.
+// One command starts a process for each GPU, however they are named.
 func TestCardsOfOneMachineTrainTogether(t *testing.T) {
 	embeddingFiles(t)
 	for _, name := range []string{"cuda:0-2", "cuda:all"} {
 		code, said := trainVectors(t, 3, "--out", "runs/"+name, "--device", name)
-		if code != exitOK || !strings.Contains(said, "3 cards train together, started by hgld; NCCL 2.27.7") {
+		if code != exitOK || !strings.Contains(said, "3 GPUs work together, started by hgld; NCCL 2.27.7") {
 			t.Fatalf("%s: exit code %d\n%s", name, code, said)
 		}
 	}
@@ -64,7 +60,7 @@ func TestCardsOfOneMachineTrainTogether(t *testing.T) {
 	}
 	code, said := trainVectors(t, 1, "--out", "runs/one", "--device", "cuda:all")
 	if code != exitOK || strings.Contains(said, "together") {
-		t.Errorf("one card: exit code %d\n%s", code, said)
+		t.Errorf("one GPU: exit code %d\n%s", code, said)
 	}
 }
 
@@ -73,7 +69,7 @@ func TestProcessOfACardThatCannotTrainIsNamed(t *testing.T) {
 	embeddingFiles(t)
 	code, said := trainVectors(t, 2, "--out", "runs/a", "--device", "cuda:0,7")
 	for _, want := range []string{
-		"hgld: rank 1: device cuda:7: cuda: no usable CUDA device: there is no card 7, the driver has 2",
+		"hgld: rank 1: device cuda:7: cuda: no usable CUDA device: there is no GPU 7, the driver has 2",
 		"hgld: rank 1 (process ", ") has ended: exit status 6",
 	} {
 		if strings.Count(said, want) != 1 {
@@ -110,7 +106,8 @@ func TestSeveralCardsAreForTrainingOnly(t *testing.T) {
 	embeddingFiles(t)
 	f := &fakeCards{}
 	code, errs := evaluate(t, f.kinds(), "--device", "cuda:0-1")
-	if code != exitUsage || !strings.Contains(errs, "device cuda:0-1 is several GPUs, which only trainings") {
+	const several = "is several GPUs, which only train, embed-images and eval run --run can"
+	if code != exitUsage || !strings.Contains(errs, several) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	code, errs = evaluate(t, f.kinds(), "--device", "cuda:1-0")
@@ -119,7 +116,7 @@ func TestSeveralCardsAreForTrainingOnly(t *testing.T) {
 	}
 }
 
-// A process that a launcher started takes the card with its number on the machine, unless it has only one.
+// A process that a launcher started takes the GPU with its number on the machine, unless it has only one.
 func TestRankTakesItsCard(t *testing.T) {
 	for _, c := range []struct {
 		cards, local int
@@ -128,11 +125,11 @@ func TestRankTakesItsCard(t *testing.T) {
 		{4, 2, "auto", "cuda:2"}, {4, 3, "cuda", "cuda:3"}, {4, 1, "cuda:0", "cuda:0"}, {1, 1, "cuda", "cuda"},
 		{4, 1, "cpu", "cpu"}, {0, 1, "auto", "auto"}, {2, 2, "auto", ""},
 	} {
-		j := &job{ranks: &ranks{place: &launcher.Place{Rank: 5, Local: c.local, Ranks: 8}}}
+		j := &job{ranks: &ranks.Process{Place: &launch.Place{Rank: 5, Local: c.local, Ranks: 8}}}
 		j.cards = []device.Kind{{Name: "cuda", Usable: func() ([]int, error) { return []int{0, 1, 2, 3}[:c.cards], nil }}}
 		got, err := j.cardOf(c.name)
 		if got != c.want || (err != nil) != (c.want == "") {
-			t.Errorf("%s, process %d of %d cards: %q, %v; want %q", c.name, c.local, c.cards, got, err, c.want)
+			t.Errorf("%s, process %d of %d GPUs: %q, %v; want %q", c.name, c.local, c.cards, got, err, c.want)
 		}
 	}
 }

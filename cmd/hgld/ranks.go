@@ -1,325 +1,256 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"runtime"
-	"strings"
-	"sync"
-	"time"
+	"slices"
 
-	"hgld/internal/crash"
-	"hgld/internal/launcher"
-	"hgld/internal/mpi"
-	"hgld/internal/regular"
-	"hgld/internal/rendezvous"
+	"github.com/urfave/cli/v2"
+
+	"hgld/internal/ranks"
+	"hgld/internal/ranks/launch"
+	"hgld/internal/ranks/meet"
+	"hgld/internal/ranks/mpi"
+	"hgld/internal/ranks/nccl"
 	"hgld/train"
+	"hgld/train/collective"
+	"hgld/train/device"
+	"hgld/train/device/cuda"
+	"hgld/train/evaluation"
+	"hgld/train/external"
 )
-
-// tokenVariable holds a secret that all processes of a training must know, beside the one that rank 0 makes.
-const tokenVariable = "HGLD_RANKS_TOKEN"
-
-// patienceVariable holds how long the others wait for a process that lives and does not go on.
-const patienceVariable = "HGLD_RANKS_PATIENCE"
-
-func patienceOf(text string) (time.Duration, error) {
-	if text == "" {
-		return 10 * time.Minute, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, usagef("%s is %.80q, want a time such as 10m or 1h", patienceVariable, text)
-	}
-	return d, nil
-}
-
-// ranks is a process's part in a training by several processes.
-type ranks struct {
-	place  *launcher.Place
-	copies *copies           // started by this process; nil: by a launcher
-	world  *mpi.World        // nil until join, and if the processes met without MPI
-	group  *rendezvous.Group // nil until join
-	failed bool              // this process's training
-
-	mu   sync.Mutex
-	lost error // a process that is gone
-}
 
 // findRanks finds the place of this process among those that a launcher started. Only rank 0 prints.
 func (j *job) findRanks() error {
-	place, err := launcher.Find(os.Getenv)
+	place, err := launch.Find(os.Getenv)
 	if err != nil {
-		return withHint(withCode(exitUsage, err), "%s=off trains in this process alone", launcher.Variable)
+		return withHint(withCode(exitUsage, err), "%s=off trains in this process alone", launch.Variable)
 	}
 	if place == nil {
 		return nil
 	}
-	j.ranks = &ranks{place: place}
+	j.ranks = ranks.New(place, j.program())
 	if place.Rank > 0 {
 		j.quiet, j.stdout = true, io.Discard
 	}
 	return nil
 }
 
-// follows reports whether another process writes the files of the training.
-func (j *job) follows() bool { return j.ranks != nil && j.ranks.place.Rank > 0 }
+// together lists the commands that the processes of a launcher share, or that each of them may run.
+var together = []string{"train run", "train resume", "train bench", "embed-images", "eval run", "doctor", "version",
+	"completion"}
 
-// count returns the number of processes.
-func (r *ranks) count() int {
-	if r == nil {
-		return 1
+// checkAlone refuses a launcher for a command that works in one process: all would write the same files.
+func checkAlone(c *cli.Context) error {
+	if c.IsSet("slice") || slices.Contains(together, commandPath(c)) {
+		return nil
 	}
-	return r.place.Ranks
+	return refuseLauncher("hgld " + commandPath(c))
 }
 
-// join connects this process with the others by MPI.
-func (j *job) join() error {
-	r := j.ranks
-	patience, err := patienceOf(os.Getenv(patienceVariable))
-	if err != nil {
-		return err
+// refuseLauncher returns a usage error if a launcher started several processes.
+func refuseLauncher(what string) error {
+	place, err := launch.Find(os.Getenv)
+	if err != nil || place == nil {
+		return nil
 	}
-	if err := r.connect(j.ctx, nil); err != nil {
-		return err
-	}
-	r.group.Watch(r.world.Calls, patience)
-	r.watchOthers(j.stderr)
-	j.say("%d processes train together, started by %s; %s", r.place.Ranks, r.place.Launcher, r.world.Version)
-	return nil
+	return withHint(usagef("%s works in one process, and %s started %d", what, place.Launcher, place.Ranks),
+		"start it once; %s=off runs it in every process", launch.Variable)
 }
 
-// watchOthers ends this process when another is gone.
-func (r *ranks) watchOthers(stderr io.Writer) {
-	go func() {
-		defer crash.Guard()
-		r.watch(stderr)
-	}()
-}
-
-// hello is how this process introduces itself.
-func (r *ranks) hello(note []byte) rendezvous.Hello {
-	return rendezvous.Hello{Rank: r.place.Rank, Ranks: r.place.Ranks, Version: thisTool(), Note: note}
-}
-
-// startMPI starts MPI with as many processes as the launcher says.
-func (r *ranks) startMPI() error {
-	l, err := mpi.Open(os.Getenv)
-	if err != nil {
-		return withHint(err, "processors train together by MPI: install Open MPI or MPICH, or name its library in %s",
-			mpi.Variable)
+// program describes hgld to the processes that train together.
+func (j *job) program() ranks.Program {
+	return ranks.Program{
+		Version: thisTool(), Args: os.Args, Separate: external.Separate, Stderr: j.stderr, Complete: trainedTogether,
+		Unexplained: func(err error) bool { return exitCode(err) == exitFailed },
+		Stopped:     func(code int) bool { return code == exitOK || code == exitInterrupted },
+		Failed:      exitTemporary,
+		Log:         func(text string) { j.log("%s", text) },
+		End:         func(err error) { os.Exit(reportError(err, j.stderr)) },
 	}
-	if r.world, err = l.Start(); err != nil {
-		return err
-	}
-	if rank, n := r.world.Rank(); rank != r.place.Rank || n != r.place.Ranks {
-		return withHint(fmt.Errorf("%s (%s) says that this is rank %d of %d, and %s rank %d of %d", l.Path, l.Version,
-			rank, n, r.place.Launcher, r.place.Rank, r.place.Ranks), "%s", mpiHint(r.place.Launcher))
-	}
-	return nil
-}
-
-// mpiHint says what to do where MPI knows nothing of the other processes of a launcher.
-func mpiHint(name string) string {
-	if name == "torchrun" || name == "Kubernetes" {
-		return name + " starts no MPI, by which processors train together: use mpirun or srun; cards need none: --device cuda"
-	}
-	return "name the library of that launcher in " + mpi.Variable + "; with srun, choose its interface with --mpi"
-}
-
-// machine is what a process says of the machine that it runs on.
-type machine struct{ Host, Processors string }
-
-// invitation is what rank 0 tells the others.
-type invitation struct {
-	Addresses []string
-	Token     []byte
-}
-
-// connect starts MPI, and connects the processes once more over TCP, where each notices that another is gone.
-func (r *ranks) connect(ctx context.Context, note []byte) error {
-	if err := r.startMPI(); err != nil {
-		return err
-	}
-	machines, err := r.machines()
-	if err != nil {
-		return err
-	}
-	r.shareProcessors(machines)
-	var l net.Listener
-	var invite invitation
-	if r.place.Rank == 0 {
-		l, invite = listen(machines)
-	}
-	text := make([]byte, 4096)
-	packed, err := json.Marshal(invite)
-	if err != nil {
-		return err
-	}
-	copy(text, packed)
-	if err := r.world.Broadcast(text); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(bytes.TrimRight(text, "\x00"), &invite); err != nil {
-		return err
-	}
-	token := append(invite.Token, os.Getenv(tokenVariable)...)
-	switch {
-	case len(invite.Addresses) == 0:
-		err = errors.New("rank 0 cannot listen on any port")
-	case r.place.Rank == 0:
-		r.group, err = rendezvous.Accept(ctx, l, r.hello(note), token)
-	default:
-		r.group, err = rendezvous.Join(ctx, invite.Addresses, r.hello(note), token)
-	}
-	return err
-}
-
-func thisMachine() machine {
-	m := machine{Processors: allowedProcessors()}
-	m.Host, _ = os.Hostname()
-	return m
-}
-
-// machines gathers what the processes say of their machines.
-func (r *ranks) machines() ([]machine, error) {
-	const room = 1024
-	text, err := json.Marshal(thisMachine())
-	if err != nil || len(text) > room {
-		text = []byte("{}")
-	}
-	all := make([]byte, room*r.place.Ranks)
-	if err := r.world.AllGather(all, append(text, make([]byte, room-len(text))...)); err != nil {
-		return nil, err
-	}
-	list := make([]machine, r.place.Ranks)
-	for i := range list {
-		if err := json.Unmarshal(bytes.TrimRight(all[i*room:(i+1)*room], "\x00"), &list[i]); err != nil {
-			return nil, fmt.Errorf("what rank %d says of its machine: %w", i, err)
-		}
-	}
-	return list, nil
-}
-
-// allowedProcessors returns the processors that this process may use, as Linux lists them, or "".
-func allowedProcessors() string {
-	status, _ := regular.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		if list, is := strings.CutPrefix(line, "Cpus_allowed_list:"); is {
-			return strings.TrimSpace(list)
-		}
-	}
-	return ""
-}
-
-// shareProcessors divides the processors among the processes that may use the same ones, unless GOMAXPROCS says how
-// many to use.
-func (r *ranks) shareProcessors(all []machine) {
-	sharing := 0
-	for _, m := range all {
-		if m == all[r.place.Rank] {
-			sharing++
-		}
-	}
-	if os.Getenv("GOMAXPROCS") == "" && sharing > 1 {
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/sharing, 1))
-	}
-}
-
-// listen opens a port for the others: on the loopback interface if all are on one machine.
-func listen(all []machine) (net.Listener, invitation) {
-	host := "127.0.0.1"
-	for _, m := range all {
-		if m.Host != all[0].Host {
-			host = ""
-		}
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return nil, invitation{}
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	i := invitation{Token: make([]byte, 32)}
-	rand.Read(i.Token)
-	if host != "" {
-		i.Addresses = []string{net.JoinHostPort(host, port)}
-		return l, i
-	}
-	const most = 16 // addresses of a machine
-	found, _ := net.InterfaceAddrs()
-	for _, a := range found {
-		if n, is := a.(*net.IPNet); is && n.IP.IsGlobalUnicast() && len(i.Addresses) < most {
-			i.Addresses = append(i.Addresses, net.JoinHostPort(n.IP.String(), port))
-		}
-	}
-	i.Addresses = append(i.Addresses, net.JoinHostPort(all[0].Host, port))
-	return l, i
-}
-
-// grace is how long a process goes on that hears why another has failed: it may find the same itself.
-const grace = time.Second
-
-// watch ends the process when another is gone. A call of MPI that waits for it returns late or never.
-func (r *ranks) watch(stderr io.Writer) {
-	err := <-r.group.Lost()
-	r.mu.Lock()
-	r.lost = err
-	r.mu.Unlock()
-	var e *rendezvous.GoneError
-	if errors.As(err, &e) && e.Reason != "" {
-		time.Sleep(grace)
-	} else {
-		r.copies.lastWords(stderr)
-	}
-	os.Exit(reportError(r.named(err), stderr))
-}
-
-// named returns an error of this process as one of several.
-func (r *ranks) named(err error) error {
-	if err == nil || r.place.Rank == 0 {
-		return err
-	}
-	return fmt.Errorf("rank %d: %w", r.place.Rank, err)
-}
-
-// leave ends this process's part with the error of its training. Rank 0 calls it when everything is written.
-func (r *ranks) leave(err error) error {
-	if r == nil {
-		return err
-	}
-	together := trainedTogether(err)
-	if !together && r.group != nil {
-		r.group.Leave(err)
-	}
-	r.mu.Lock()
-	if r.lost != nil && exitCode(err) == exitFailed {
-		err = r.lost // which is why a call of MPI failed
-	}
-	r.mu.Unlock()
-	if together && r.group != nil {
-		if r.world != nil {
-			err = errors.Join(err, r.world.Close())
-		}
-		r.group.Leave(nil)
-	}
-	r.copies.close(r.group != nil)
-	return r.named(err)
 }
 
 // trainedTogether reports whether a process whose work ends so has gone on as long as the others.
 func trainedTogether(err error) bool {
-	return err == nil || errors.As(err, new(*train.StopError)) || exitCode(err) == exitSomeFailed
+	return err == nil || errors.As(err, new(*collective.StopError)) || exitCode(err) == exitSomeFailed
 }
 
-// note keeps whether the training has failed, which decides how the devices are closed.
-func (r *ranks) note(err error) {
-	if r != nil {
-		r.failed = !trainedTogether(err)
+// follows reports whether another process writes the files of the training.
+func (j *job) follows() bool { return j.ranks != nil && j.ranks.Place.Rank > 0 }
+
+// works says what the processes compute together, so that no process of another command joins them.
+func (j *job) works(command, out string) {
+	if j.ranks != nil {
+		j.ranks.Work = command + " " + out
 	}
+}
+
+// join connects this process with the others by MPI.
+func (j *job) join() error {
+	if err := j.ranks.Join(j.ctx); err != nil {
+		return err
+	}
+	p := j.ranks.Place
+	j.log("%d processes work together, started by %s; %s", p.Ranks, p.Launcher, j.ranks.World.Version)
+	return nil
+}
+
+// joinCards makes the GPU of this process a rank.
+func (j *job) joinCards(b *cuda.Backend) (device.Backend, error) {
+	patience, err := ranks.Patience()
+	if err != nil {
+		return nil, err
+	}
+	lib, err := cuda.FindNCCL()
+	if err != nil {
+		return nil, withHint(withCode(exitNoGPU, err),
+			"training on several GPUs needs NCCL: pip install nvidia-nccl-cu12, or name "+
+				"the folder of %s in %s; --device cpu trains on the processors, by MPI", nccl.Name, cuda.LibrariesVariable)
+	}
+	own, place := ranks.Note{NCCL: lib.Version}, j.ranks.Place
+	if place.Rank == 0 {
+		id, err := lib.NewID()
+		if err != nil {
+			return nil, err
+		}
+		own.ID = id[:]
+	}
+	notes, err := j.ranks.Meet(j.ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	id, differences, err := ranks.GroupID(notes)
+	if len(differences) > 0 {
+		err = &train.RanksError{Differences: differences}
+	}
+	if err != nil {
+		return nil, err
+	}
+	joined, err := cuda.Join(b, lib, place.Rank, place.Ranks, id)
+	if err != nil {
+		return nil, withHint(err, "each process needs a GPU of its own; NCCL_DEBUG=INFO prints more")
+	}
+	j.ranks.Group.Watch(joined.Calls, patience)
+	j.opened[slices.Index(j.opened, io.Closer(b))] = rankCard{joined, j.ranks}
+	j.log("%d GPUs work together, started by %s; NCCL %v, %s", place.Ranks, place.Launcher, lib.Version, lib.Path)
+	return joined, nil
+}
+
+// rankCard closes the GPU of a rank.
+type rankCard struct {
+	*cuda.Joined
+	of *ranks.Process
+}
+
+// Close leaves the group and releases the GPU.
+func (c rankCard) Close() error {
+	var err error
+	if !c.of.Failed {
+		err = c.Sync()
+	}
+	return errors.Join(err, c.Leave(c.of.Failed || err != nil), c.Backend.Close())
+}
+
+// cardOf returns the name of the GPU of this process, for a name that leaves the choice: of several GPUs that it
+// may use, the one with its number on this machine.
+func (j *job) cardOf(name string) (string, error) {
+	p, err := device.ParsePlace(name)
+	if err != nil || j.ranks == nil || p.Kind == device.CPU || name != p.Kind {
+		return name, err
+	}
+	for _, kind := range j.cards {
+		if kind.Usable == nil || p.Kind != device.Auto && p.Kind != kind.Name {
+			continue
+		}
+		cards, err := kind.Usable()
+		if err != nil || len(cards) < 2 { // none, or the one that the launcher gives each process
+			continue
+		}
+		local := j.ranks.Place.Local
+		if local >= len(cards) {
+			return "", usagef("rank %d is process %d of its machine, which has %d GPUs: start a process for each GPU",
+				j.ranks.Place.Rank, local, len(cards))
+		}
+		return fmt.Sprintf("%s:%d", kind.Name, cards[local]), nil
+	}
+	return name, nil
+}
+
+// spread starts a process for each other GPU of a device that names several, such as cuda:0-7. This process is then
+// rank 0. A process that was started so takes its GPU of the list.
+func (j *job) spread(name string) error {
+	group, err := device.ParseGroup(name)
+	if err != nil || group == nil {
+		return err
+	}
+	cards := group.Cards
+	if at := slices.IndexFunc(j.cards, func(k device.Kind) bool { return k.Name == group.Kind }); cards == nil {
+		if at < 0 {
+			err = errors.New("this build of hgld does not support it")
+		} else {
+			cards, err = j.cards[at].Usable()
+		}
+		if err != nil {
+			return withHint(withCode(exitNoGPU, &device.UnusableError{Device: name, Err: err}),
+				"hgld doctor lists the devices of this machine; --device cpu uses the CPU")
+		}
+	}
+	own := 0
+	switch {
+	case j.ranks != nil:
+		if own = j.ranks.Place.Local; own >= len(cards) {
+			return usagef("rank %d is process %d of its machine, and device %s has %d GPUs", j.ranks.Place.Rank, own, name,
+				len(cards))
+		}
+	case len(cards) > 1 && os.Getenv(launch.Variable) == "off":
+		return usagef("device %s starts a process for each GPU, and %s is off", name, launch.Variable)
+	case len(cards) > 1:
+		if j.ranks, err = ranks.Start(len(cards), j.program()); err != nil {
+			return err
+		}
+	}
+	j.card = fmt.Sprintf("%s:%d", group.Kind, cards[own])
+	return nil
+}
+
+// ranksAdvice has the exit codes and next steps for errors of a training by several processes.
+var ranksAdvice = []advice{
+	kind[*train.RanksError](exitUsage, nil),
+	kind[*evaluation.RanksError](exitUsage, nil),
+	kind(exitIntegrity, func(*train.DivergedError) string {
+		return "processors of different kinds may round differently: start all processes on machines of one kind; the run " +
+			"continues from its last checkpoint"
+	}),
+	kind(exitTemporary, func(*meet.GoneError) string {
+		return "run the same command again to resume from the newest checkpoint"
+	}),
+	kind(exitTemporary, func(*meet.AbsentError) string {
+		return "start all processes again; " + ranks.WaitVariable + "=1h waits longer for those that come late"
+	}),
+	kind(exitOK, func(*ranks.NoMPIError) string {
+		return "processors train together by MPI: install Open MPI or MPICH, or name its library in " + mpi.Variable
+	}),
+	kind(exitOK, func(e *ranks.OtherPlaceError) string {
+		if name := e.Place.Launcher; name == "torchrun" || name == "Kubernetes" {
+			return name + " starts no MPI, which CPUs need to train together: use mpirun or srun; GPUs do not need MPI: " +
+				"--device cuda"
+		}
+		return "name the library of that launcher in " + mpi.Variable + "; with srun, choose its interface with --mpi"
+	}),
+	kind(exitOK, func(*ranks.NoAddressError) string {
+		return "the processes meet without MPI at the address of rank 0, MASTER_ADDR or the first node of SLURM's list: it " +
+			"must be known, and " + ranks.TokenVariable + " must hold the same secret for all"
+	}),
+	kind(exitUsage, func(e *ranks.ListenError) string {
+		return fmt.Sprintf("rank 0 listens at %s; MASTER_PORT names another port", e.Address)
+	}),
+	func(err error) (code int, hint string, ok bool) {
+		e, ok := err.(*ranks.EndedError)
+		if !ok {
+			return 0, "", false
+		}
+		return e.Code, "", true
+	},
 }

@@ -18,7 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"hgld/train/history"
+	"hgld/internal/testing/must"
+	"hgld/train/experiment/runs"
 )
 
 // A terminalPair is the two ends of a pseudo-terminal.
@@ -26,21 +27,10 @@ type terminalPair struct{ master, slave *os.File }
 
 func newTerminal(t *testing.T) terminalPair {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := must.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0))(t)
+	must.Do(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n := must.Get(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
+	slave := must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0))(t)
 	return terminalPair{master, slave}
 }
 
@@ -49,12 +39,8 @@ func (p terminalPair) startOn(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.slave, p.slave, p.slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.slave.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
+	must.Do(t, p.slave.Close())
 	go func() { // a terminal that nobody reads fills up
 		b := make([]byte, 4096)
 		for {
@@ -73,9 +59,7 @@ func gone(t *testing.T) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	return w
 }
 
@@ -87,27 +71,17 @@ func full(t *testing.T) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close(); w.Close() })
-	size, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	size := must.Get(unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096))(t)
+	must.Get(w.Write(make([]byte, size)))(t)
 	return w
 }
 
 // hgldLink returns a path of this program by which it is the command hgld.
 func hgldLink(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	link := filepath.Join(t.TempDir(), "hgld")
-	if err := os.Symlink(self, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(self, link))
 	return link
 }
 
@@ -115,7 +89,7 @@ func hgldLink(t *testing.T) string {
 func waitForEvents(t *testing.T, run string, n int) {
 	t.Helper()
 	for range 6000 {
-		text, err := os.ReadFile(filepath.Join(run, history.EventsFile))
+		text, err := os.ReadFile(filepath.Join(run, runs.EventsFile))
 		if err == nil && bytes.Count(text, []byte("\n")) >= n {
 			return
 		}
@@ -126,10 +100,7 @@ func waitForEvents(t *testing.T, run string, n int) {
 
 func checkpoints(t *testing.T, run string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(run, "checkpoints", "step-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(filepath.Glob(filepath.Join(run, "checkpoints", "step-*")))(t)
 	return list
 }
 
@@ -145,24 +116,16 @@ func endsWith(t *testing.T, what string, cmd *exec.Cmd, code int) {
 // TestTrainingOutlivesItsReader takes stdout and stderr away from a run.
 func TestTrainingOutlivesItsReader(t *testing.T) {
 	pictureShards(t)
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	start := func(run string, steps int, stdout, stderr *os.File) *exec.Cmd {
 		cmd, _ := hgldIn(t, here, tinyRun("--out", run, "--steps", fmt.Sprint(steps))...)
 		if cmd.Stdout, cmd.Stderr = stdout, stderr; stdout == nil {
 			return cmd
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		return cmd
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	null := must.Get(os.OpenFile(os.DevNull, os.O_WRONLY, 0))(t)
 	defer null.Close()
 
 	endsWith(t, "2>&1 | gone", start("gone", 12, gone(t), gone(t)), exitOK)
@@ -176,9 +139,7 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 	cmd := start("interrupted", 100000, gone(t), gone(t))
 	waitForEvents(t, "interrupted", 3)
 	for range 3 { // as timeout(1) repeats it
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(os.Interrupt))
 		time.Sleep(20 * time.Millisecond)
 	}
 	endsWith(t, "an interrupt after the reader went", cmd, exitInterrupted)
@@ -186,9 +147,7 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 	cmd, terminal := start("hangup", 100000, nil, nil), newTerminal(t)
 	terminal.startOn(t, cmd)
 	waitForEvents(t, "hangup", 3)
-	if err := terminal.master.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, terminal.master.Close())
 	endsWith(t, "a closed terminal", cmd, exitInterrupted)
 	for _, run := range []string{"interrupted", "hangup"} {
 		if len(checkpoints(t, run)) == 0 {
@@ -201,18 +160,14 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 	cmd.Path = "/bin/sh"
 	terminal.startOn(t, cmd)
 	waitForEvents(t, "disowned", 1)
-	if err := terminal.master.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, terminal.master.Close())
 	endsWith(t, "a closed terminal whose SIGHUP is ignored", cmd, exitOK)
 
 	stopped := full(t)
 	cmd = start("stopped", 100000, stopped, stopped)
 	time.Sleep(300 * time.Millisecond) // it hangs in its first message
 	for range 2 {
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(os.Interrupt))
 		time.Sleep(repeats + 100*time.Millisecond)
 	}
 	endsWith(t, "two interrupts of a reader that has stopped", cmd, exitInterrupted)
@@ -221,12 +176,9 @@ func TestTrainingOutlivesItsReader(t *testing.T) {
 // TestPrintingStopsQuietlyWithoutAReader closes stdout of commands that only print.
 func TestPrintingStopsQuietlyWithoutAReader(t *testing.T) {
 	pictureShards(t)
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	for _, line := range []string{"--help", "train run --help", "version --json", "status", "config", "train losses",
-		"shards ls", "shards cat --split train", "completion bash"} {
+		"shards show", "shards cat --split train", "completion bash"} {
 		cmd, errs := hgldIn(t, here, strings.Fields(line)...)
 		cmd.Stdout = gone(t)
 		if err := cmd.Run(); err != nil || errs.Len() > 0 {
@@ -259,14 +211,12 @@ func TestFailingReaderLosesNothing(t *testing.T) {
 	most, seed := faultsAsked(t)
 	draw := rand.New(rand.NewPCG(seed, 7))
 	w := newFaultWorker(t)
-	stages := []string{"shards build", "scrape run", "embed", "train run", "run", "runs tune"}
+	stages := []string{"shards build", "scrape run", "embed", "train run", "run"}
 	readers := append([]string{"closed terminal"}, pipeReaders...)
 	if most == 1 {
 		stages, readers = stages[:1], pipeReaders[:1]
 	}
-	tune := faultStage{name: "runs tune", args: strings.Fields(
-		"runs tune --trials 2 --eta 2 --steps 4 --over optim.lr=0.001,0.01 --out runs/tune")}
-	for _, s := range append(faultStages(), tune) {
+	for _, s := range faultStages() {
 		if !slices.Contains(stages, s.name) {
 			continue
 		}
@@ -304,13 +254,8 @@ func (w *faultWorker) tryReader(u *undisturbed, reader string, after time.Durati
 			`; echo ${PIPESTATUS[0]} >` + status
 		cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script, "bash", hgldLink(t)}, u.stage.args...)...)
 		cmd.Dir, cmd.Env, cmd.SysProcAttr = one.Dir, one.Env, &syscall.SysProcAttr{Setpgid: true}
-		ready, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		ready := must.Get(cmd.StdoutPipe())(t)
+		must.Do(t, cmd.Start())
 		if _, err := ready.Read(make([]byte, 1)); err != nil { // the shell has set its trap
 			t.Fatal(err)
 		}

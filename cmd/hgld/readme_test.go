@@ -16,10 +16,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"hgld/internal/sketch"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
-	"hgld/scrape/fakecommons"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // aside are the commands of a shell around README's. A page is served and stopped, and what a
@@ -55,10 +56,7 @@ var commandLine = regexp.MustCompile(`^    ((?:hgld|cd) .*?)(?: {2,}#.*)?$`)
 // commandsOf returns the commands in the sections of a document, by heading.
 func commandsOf(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(goldens.Root(), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), name)))(t)
 	commands, heading := map[string][]string{}, ""
 	for _, line := range strings.Split(string(text), "\n") {
 		if rest, is := strings.CutPrefix(line, "## "); is {
@@ -93,9 +91,7 @@ func TestCommandsOfREADME(t *testing.T) {
 				}
 			}
 			file := filepath.Join(t.TempDir(), "readme.txt")
-			if err := os.WriteFile(file, []byte("exec bash ../script.sh\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte("exec bash ../script.sh\n"), 0o644))
 			testscript.Run(t, testscript.Params{Files: []string{file}, Setup: func(e *testscript.Env) error {
 				server := httptest.NewServer(fakecommons.New(fakecommons.Corpus(60)))
 				e.Defer(server.Close)

@@ -19,10 +19,10 @@ func runCommand() *cli.Command {
 			"  hgld run --dry-run          print what would run, and why\n" +
 			"  hgld run --json             print the result of each stage as JSON",
 		Flags: append(commonFlags(),
-			&cli.IntFlag{Name: "limit", Usage: "trial: every stage takes only the first `N` items"},
+			limitFlag(),
 			&cli.StringFlag{Name: "until", Usage: "stop after `STAGE`"},
-			&cli.BoolFlag{Name: "dry-run", Usage: "print what would run, and why"},
-			deviceFlag(), commandFlag(),
+			dryRunFlag(),
+			deviceFlag(), commandFlag(), storeFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {
@@ -59,8 +59,8 @@ func printPlan(j *job, first int) error {
 		} else {
 			j.print("%-8s %s\n", st.Stage, st.State.State)
 		}
-		if kept := recalled([]pipeline.State{st.State}); kept != "" {
-			j.print("%-8s %s\n", "", kept)
+		if note := recalled([]pipeline.State{st.State}); note != "" {
+			j.print("%-8s %s\n", "", note)
 		}
 	}
 	return nil

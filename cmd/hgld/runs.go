@@ -6,35 +6,32 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 )
 
 const runsExamples = "  hgld runs list                          the runs in runs/: state, loss, speed, result\n" +
-	"  hgld runs compare runs/a runs/b         results side by side, and the settings that differ\n" +
-	"  hgld runs compare --seeds runs/*        mean and deviation over runs that differ only in their seeds\n" +
 	"  hgld runs plot --out loss.svg runs/a runs/b\n" +
-	"  hgld runs plot --what H-AP --out h-ap.png runs/a runs/b\n" +
-	"  hgld runs tune --over optim.lr=log:1e-5..1e-2 --trials 9 --steps 900"
+	"  hgld runs plot --metric H-AP --out h-ap.png runs/a runs/b\n"
 
 func runsCommand() *cli.Command {
-	return group("runs", "list, compare and plot training runs; search for settings", runsExamples,
-		runsListCommand(), runsCompareCommand(), runsPlotCommand(), runsTuneCommand())
+	return group("runs", "list and plot training runs", runsExamples,
+		runsListCommand(), runsPlotCommand())
 }
 
 // readPastRun reads a run directory.
-func readPastRun(dir string) (*history.Run, error) {
+func readPastRun(dir string) (*runs.Run, error) {
 	if info, err := os.Stat(dir); err != nil || info.IsDir() {
-		if r, err := history.Read(dir); err != nil || r.Settings != nil {
+		if r, err := runs.Read(dir); err != nil || r.Settings != nil {
 			return r, err
 		}
 	}
-	return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, history.SettingsFile),
+	return nil, withHint(usagef("%s has no %s: it is not a run directory", dir, runs.SettingsFile),
 		"hgld runs list lists them")
 }
 
 // readPastRuns reads several run directories.
-func readPastRuns(dirs []string) ([]*history.Run, error) {
-	var list []*history.Run
+func readPastRuns(dirs []string) ([]*runs.Run, error) {
+	var list []*runs.Run
 	for _, dir := range dirs {
 		r, err := readPastRun(dir)
 		if err != nil {
@@ -70,19 +67,19 @@ func runsListCommand() *cli.Command {
 
 // listRuns prints the runs in a folder. If one cannot be read, it still prints the others.
 func listRuns(j *job, folder string) error {
-	dirs, err := history.Find(folder)
+	dirs, err := runs.Find(folder)
 	if err != nil {
 		return err
 	}
 	if len(dirs) == 0 {
 		return withHint(usagef("%s contains no runs", folder), "hgld train run creates one in runs/default")
 	}
-	var list []history.Line
+	var list []runs.Line
 	var unread []error
 	for _, dir := range dirs {
 		r, err := readPastRun(dir)
 		if err != nil {
-			list, unread = append(list, history.Unread(dir)), append(unread, err)
+			list, unread = append(list, runs.Unread(dir)), append(unread, err)
 			continue
 		}
 		list = append(list, r.Line())
@@ -91,10 +88,10 @@ func listRuns(j *job, folder string) error {
 	if j.json {
 		return errors.Join(failed, writeJSON(j, list))
 	}
-	j.print("%s", history.ListText(list))
+	j.print("%s", runs.ListText(list))
 	for _, l := range list {
 		if l.NoLoss > 0 {
-			j.say("%s: %s had no query with a positive and do not count in the loss", l.Run, count(l.NoLoss, "step"))
+			j.log("%s: %s had no query with a positive and do not count in the loss", l.Run, count(l.NoLoss, "step"))
 		}
 	}
 	return failed

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,30 +11,23 @@ import (
 	"testing"
 	"time"
 
-	"hgld/internal/testing/testfile"
+	"hgld/internal/testing/must"
 	"hgld/train"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 	"hgld/train/retrieval"
-	"hgld/train/tune"
 )
 
 // pastRunFiles writes a run directory of three steps and an evaluation.
 func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float64) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	s := trainStage().Defaults()
 	s.Out, s.Seed, s.Loss.Name, s.Steps = dir, seed, loss, 3
-	if _, err := s.Write(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Write())(t)
 	result := &retrieval.Result{On: "test", Values: []retrieval.Value{
 		{Key: "R@1_level0", Mean: retrieval.Number(hap + 0.1)}, {Key: "H-AP", Mean: retrieval.Number(hap)},
 	}}
-	if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, runs.WriteJSON(filepath.Join(dir, runs.EvaluationFile), result))
 	var lines strings.Builder
 	for _, e := range []train.Event{
 		{Kind: train.Stepped, Step: 1, Loss: new(0.9), Rate: 1e-3, Images: 8, Seconds: 5},
@@ -45,16 +37,11 @@ func pastRunFiles(t *testing.T, dir string, seed uint64, loss string, hap float6
 		{Kind: train.Evaluated, Step: 3, Result: result},
 		{Kind: train.Done, Step: 3},
 	} {
-		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(e))(t)
 		lines.Write(append(line, '\n'))
 	}
 	lines.WriteString(`{"event":"st`) // what a killed process leaves
-	if err := os.WriteFile(filepath.Join(dir, history.EventsFile), []byte(lines.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, runs.EventsFile), []byte(lines.String()), 0o644))
 }
 
 // threeRuns are two seeds of one loss and a run with another.
@@ -69,11 +56,11 @@ func threeRuns(t *testing.T) {
 func TestRunsListReadsARunWithAPartialLastLine(t *testing.T) {
 	threeRuns(t)
 	code, out, errs := run(t, "runs", "list", "--json")
-	var list []history.Line
+	var list []runs.Line
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 3 {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	want := history.Line{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet",
+	want := runs.Line{Run: filepath.Join("runs", "happier-seed1"), State: "done", Backbone: "convnet",
 		LossName: "happier", Seed: 1,
 		Loss: 0.4, Speed: 80, On: "test", Fine: 60, HAP: 50, Trained: 5, Changed: list[0].Changed,
 	} // the speed is without the first step, which allocates
@@ -88,10 +75,8 @@ func TestRunsListReadsARunWithAPartialLastLine(t *testing.T) {
 // A run that cannot be read hides none of the others.
 func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 	threeRuns(t)
-	events := filepath.Join("runs", "happier-seed2", history.EventsFile)
-	if err := os.WriteFile(events, []byte("{bad\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	events := filepath.Join("runs", "happier-seed2", runs.EventsFile)
+	must.Do(t, os.WriteFile(events, []byte("{bad\n"), 0o644))
 	code, out, errs := run(t, "runs", "list")
 	if code != exitIntegrity || !strings.Contains(errs, events+":1") || strings.Count(out, "done") != 2 ||
 		!strings.Contains(out, "unread") {
@@ -101,7 +86,7 @@ func TestRunsListShowsTheRunsBesideADamagedOne(t *testing.T) {
 
 func TestRunsCompareGroupsRunsBySeed(t *testing.T) {
 	threeRuns(t)
-	code, out, errs := run(t, "runs", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
+	code, out, errs := run(t, "eval", "compare", "--seeds", "--format", "csv", "runs/happier-seed1",
 		"runs/happier-seed2", "runs/smooth-ap-seed1")
 	want := "run,metric,mean,deviation,count,difference,low,high,p,pairs,verdict,p_holm\n" +
 		"happier,R@1_level0,65.0000,7.0711,2,,,,,,,\nhappier,H-AP,55.0000,7.0711,2,,,,,,,\n" +
@@ -111,7 +96,7 @@ func TestRunsCompareGroupsRunsBySeed(t *testing.T) {
 	if code != 0 || out != want {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	code, out, _ = run(t, "runs", "compare", "runs/happier-seed1", "runs/smooth-ap-seed1")
+	code, out, _ = run(t, "eval", "compare", "runs/happier-seed1", "runs/smooth-ap-seed1")
 	if code != 0 || !strings.Contains(out, "loss.name is smooth-ap, in happier-seed1 happier") ||
 		strings.Contains(out, "seed is") {
 		t.Errorf("exit code %d\n%s", code, out)
@@ -129,7 +114,7 @@ func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 		}
 		pastRunFiles(t, fmt.Sprintf("runs/high-seed%d", seed), seed, "happier", v[0])
 	}
-	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}
+	args := []string{"eval", "compare", "--seeds", "--metrics", "H-AP"}
 	for _, name := range []string{"low", "high"} {
 		for seed := 1; seed < 4; seed++ {
 			args = append(args, fmt.Sprintf("runs/%s-seed%d", name, seed))
@@ -147,18 +132,13 @@ func TestRunsCompareTestsPairedSeeds(t *testing.T) {
 // and 0.3 in the two seeds, so by 0.2, and 2 of the 256 choices of signs give as much. Seed 3 is in one group alone.
 func TestRunsCompareTestsTheQueriesOfSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"runs", "compare", "--seeds", "--metrics", "H-AP"}
+	args := []string{"eval", "compare", "--seeds", "--metrics", "H-AP"}
 	store := func(dir string, change func(r *retrieval.Result)) {
 		t.Helper()
-		path := filepath.Join(dir, history.EvaluationFile)
-		r, err := history.ReadResult(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := filepath.Join(dir, runs.EvaluationFile)
+		r := must.Get(runs.ReadResult(path))(t)
 		change(r)
-		if err := history.WriteJSON(path, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, runs.WriteJSON(path, r))
 	}
 	add := func(name, loss string, seed uint64, gain float64) {
 		t.Helper()
@@ -202,7 +182,7 @@ func TestRunsCompareTestsTheQueriesOfSeeds(t *testing.T) {
 // Two metrics of one comparison are a family: Holm doubles the lesser P, 0.0346, and nothing is decided.
 func TestRunsCompareCorrectsItsVerdicts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"runs", "compare", "--seeds", "--format", "csv"}
+	args := []string{"eval", "compare", "--seeds", "--format", "csv"}
 	for group, loss := range []string{"smooth-ap", "happier"} {
 		for seed, hap := range map[uint64]float64{1: 0.1, 2: 0.2, 3: 0.18} {
 			dir := fmt.Sprintf("runs/%s-seed%d", loss, seed)
@@ -222,31 +202,27 @@ func TestRunsCompareCorrectsItsVerdicts(t *testing.T) {
 func TestRunsCompareRefusesOtherTasks(t *testing.T) {
 	threeRuns(t)
 	for dir, items := range map[string]int{"runs/happier-seed1": 60, "runs/smooth-ap-seed1": 48} {
-		r, err := history.ReadResult(filepath.Join(dir, history.EvaluationFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(runs.ReadResult(filepath.Join(dir, runs.EvaluationFile)))(t)
 		r.Gallery = items
-		if err := history.WriteJSON(filepath.Join(dir, history.EvaluationFile), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, runs.WriteJSON(filepath.Join(dir, runs.EvaluationFile), r))
 	}
 	args := []string{"runs/happier-seed1", "runs/smooth-ap-seed1"}
-	code, out, errs := run(t, append([]string{"runs", "compare"}, args...)...)
+	code, out, errs := run(t, append([]string{"eval", "compare"}, args...)...)
 	if code != exitUsage || out != "" || !strings.Contains(errs, "a gallery of 60 items, and of 48") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	code, out, errs = run(t, append([]string{"runs", "compare", "--other-data"}, args...)...)
+	code, out, errs = run(t, append([]string{"eval", "compare", "--other-data"}, args...)...)
 	if code != 0 || !strings.Contains(out, "H-AP") {
 		t.Errorf("--other-data: exit code %d\n%s%s", code, out, errs)
 	}
 }
 
 func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	threeRuns(t)
 	for _, c := range []struct{ out, begins string }{{"loss.svg", "<?xml"}, {"loss.png", "\x89PNG"}} {
 		for _, what := range []string{"loss", "img/s", "H-AP"} {
-			if code, _, errs := run(t, "runs", "plot", "--what", what, "--out", c.out, "runs/happier-seed1",
+			if code, _, errs := run(t, "runs", "plot", "--metric", what, "--out", c.out, "runs/happier-seed1",
 				"runs/smooth-ap-seed1"); code != 0 {
 				t.Fatalf("%s: exit code %d\n%s", what, code, errs)
 			}
@@ -260,10 +236,7 @@ func TestRunsPlotDrawsBothKindsOfCurves(t *testing.T) {
 			}
 		}
 	}
-	code, _, errs := run(t, "runs", "plot", "--what", "h-ap", "runs/happier-seed1")
-	if code != exitUsage || !strings.Contains(errs, `did you mean "H-AP"`) {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, `did you mean "H-AP"`, "runs", "plot", "--metric", "h-ap", "runs/happier-seed1")
 }
 
 func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
@@ -288,18 +261,13 @@ func TestRunsPlotGivesItsPointsAsJSON(t *testing.T) {
 
 func TestRunsCompareNamesFoldersThatAreNoRuns(t *testing.T) {
 	threeRuns(t)
-	if err := os.WriteFile("runs/notes.txt", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := run(t, "runs", "compare", "runs/notes.txt"); code != exitUsage ||
-		!strings.Contains(errs, "it is not a run directory") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	must.Do(t, os.WriteFile("runs/notes.txt", nil, 0o644))
+	says(t, exitUsage, "it is not a run directory", "eval", "compare", "--seeds", "runs/notes.txt")
 }
 
 func TestRecipeShowComparesARunWithThePaper(t *testing.T) {
 	threeRuns(t)
-	code, out, errs := run(t, "train", "recipe", "show", "--run", "runs/happier-seed1", "sop/happier")
+	code, out, errs := run(t, "train", "recipes", "--run", "runs/happier-seed1", "sop/happier")
 	for _, line := range []string{
 		"R@1_level0           81.0     60.0     -21.0", "H-AP                 59.4     50.0      -9.4",
 		"AP_level0            60.4        –         –",
@@ -314,46 +282,30 @@ func TestRecipeShowComparesARunWithThePaper(t *testing.T) {
 	}
 }
 
-func TestRecipesResolve(t *testing.T) {
-	if code, out, _ := run(t, "train", "recipe", "--check", "--json"); code != 0 || !strings.Contains(out, `"recipes": `) {
-		t.Errorf("exit code %d\n%s", code, out)
-	}
-	if code, out, errs := run(t, "train", "recipe", "--check"); code != 0 ||
-		!strings.Contains(out, "all settings and rows are known") {
-		t.Errorf("exit code %d\n%s%s", code, out, errs)
-	}
-}
-
 func TestRecipeRunComparesItsResultWithThePaper(t *testing.T) {
 	pictureShards(t)
-	code, out, errs := run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
-		"-o", "model.backbone.name=convnet", "--out", "runs/x", "inat-base/smooth-ap")
+	code, out, errs := run(t, "train", "run", "--config", "inat-base/smooth-ap", "-o", "model.weights=",
+		"-o", "schedule.freeze=0",
+		"-o", "model.backbone.name=convnet", "--out", "runs/x")
 	if code != 0 || !strings.Contains(errs, "differs from the recipe: input.size is 16, 224 in the recipe") ||
 		!strings.Contains(out, "table V, Smooth-AP on inat-base") || !strings.Contains(out, "run−paper") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	code, _, errs = run(t, "train", "recipe", "run", "-o", "model.weights=", "-o", "schedule.freeze=0",
-		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y",
-		"inat-base/smooth-ap")
+	code, _, errs = run(t, "train", "run", "--config", "inat-base/smooth-ap", "-o", "model.weights=",
+		"-o", "schedule.freeze=0",
+		"-o", "model.backbone.name=convnet", "-o", "query=", "--hold-out", "0.4", "--limit", "1", "--out", "runs/y")
 	if code != 0 || !strings.Contains(errs, "on validation classes, but the paper reports a test") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	if code, _, errs := run(t, "train", "recipe", "run", "sop/smoth-ap"); code != exitUsage || !strings.Contains(errs, `did you mean "sop/smooth-ap"`) {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, `did you mean "sop/smooth-ap"`, "train", "run", "--config", "sop/smoth-ap")
 }
 
 func TestExportedEmbeddingsGiveTheMetricsOfTheRun(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--query", "test", "--gallery", "train")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--query", "test", "--gallery", "train")...)
 	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
 	for of, file := range map[string]string{"query": "q.npy", "gallery": "g.npy"} {
-		if code, out, errs := run(t, "train", "export", "--json", "--of", of, file); code != 0 ||
-			!strings.Contains(out, strings.Replace(file, ".npy", ".csv", 1)) {
-			t.Fatal(out, errs)
-		}
+		succeeds(t, "embed-images", "--run", "runs/default", "--split", of, "--out", file)
 	}
 	if code, _, errs := run(t, "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings",
 		"g.npy", "--gallery-labels", "g.csv"); code != 0 {
@@ -364,71 +316,25 @@ func TestExportedEmbeddingsGiveTheMetricsOfTheRun(t *testing.T) {
 	if math.Abs(again.Mean("H-AP")-trained.Mean("H-AP")) > 1e-6 || again.Gallery != 96 {
 		t.Errorf("H-AP %v of the exported embeddings, %v of the run", again.Mean("H-AP"), trained.Mean("H-AP"))
 	}
-	if code, _, errs := run(t, "train", "export", "--split", "train", "t.npy"); code != 0 {
+	if code, _, errs := run(t, "embed-images", "--run", "runs/default", "--split", "train", "--out", "t.npy",
+		"shards"); code != 0 {
 		t.Fatal(errs)
 	}
 	gallery, _ := os.ReadFile("g.npy")
 	if split, err := os.ReadFile("t.npy"); err != nil || string(split) != string(gallery) {
 		t.Errorf("the split train is the gallery, and its embeddings are others (%v)", err)
 	}
-	for hint, args := range map[string][]string{
-		`has no split "tarin"`: {"--split", "tarin", "v.npy"},
-		`has no best.json`:     {"--best", "v.npy"},
-		`unknown kind of file ".onx": did you mean ".onnx"`: {"net.onx"},
-		"no file to write is named":                         {},
-		`unknown images "quer": did you mean "query"`:       {"--of", "quer", "v.npy"},
+	for hint, line := range map[string]string{
+		`has no split "tarin"`: "embed-images --run runs/default --split tarin shards",
+		`has no best.json`:     "train export --best net.onnx",
+		`unknown kind of file ".onx": did you mean ".onnx"`:   "train export net.onx",
+		"hgld embed-images --run runs/default --out v.npy":    "train export v.npy",
+		"no file to write is named":                           "train export",
+		`has no split "quer"`:                                 "embed-images --run runs/default --split quer",
+		"needs one model: a run (--run) or published weights": "embed-images shards",
+		"with --run, only na_values can be set":               "embed-images --run runs/default -o input.size=8 shards",
 	} {
-		if code, _, errs := run(t, append([]string{"train", "export"}, args...)...); code != exitUsage ||
-			!strings.Contains(errs, hint) {
-			t.Errorf("%v: exit code %d\n%s", args, code, errs)
-		}
-	}
-}
-
-// The results of a search are those in the run directories of its trials.
-func TestTuneReadsNoForgedResults(t *testing.T) {
-	dir := t.TempDir()
-	over, err := tune.Parse("optim.lr=1,2,3,4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := tune.Plan{Over: []tune.Space{over}, Trials: 4, Steps: 8, Eta: 2, Metric: "AP"}
-	for name, c := range map[string]struct {
-		recorded, logged, saved float64
-		sound                   bool
-	}{
-		"sound": {50, 0.5, 0.5, true}, "another log": {50, 0.4, 0.5, false}, "another eval.json": {50, 0.5, 0.4, false},
-		"forged": {99, 0.5, 0.5, false}, "diverged": {math.NaN(), 0.5, 0.5, false},
-	} {
-		result := func(mean float64) *retrieval.Result {
-			return &retrieval.Result{Version: retrieval.ResultVersion, Queries: 1, Gallery: 1,
-				Values: []retrieval.Value{{Key: "AP_level0", Mean: retrieval.Number(mean)}}}
-		}
-		search, err := tune.Open(filepath.Join(dir, name), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trial := search.Trials[0]
-		s := history.DefaultSettings()
-		s.Out = search.Dir(trial)
-		event, err := json.Marshal(train.Event{Kind: train.Evaluated, Step: search.Rounds[0], Result: result(c.logged)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		testfile.Write(t, s.Out, history.EventsFile, string(event)+"\n")
-		_, err = s.Write()
-		err = errors.Join(err, history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result(c.saved)),
-			search.Measured(trial, c.recorded))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := tune.Open(filepath.Join(dir, name), plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = (&tuning{search: again, plan: plan}).verify()
-		if forged := errors.As(err, new(*forgedError)); forged == c.sound || c.sound && err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		args := strings.Fields(line)
+		says(t, exitUsage, hint, args...)
 	}
 }

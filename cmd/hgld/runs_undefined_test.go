@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/train/history"
+	"hgld/internal/testing/must"
+	"hgld/train/experiment/runs"
 )
 
 // A random sampler gives some batches no query with a positive.
@@ -16,10 +17,7 @@ func TestUndefinedLossesAreNotAveragedAsZero(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errs)
 	}
-	r, err := readPastRun("runs/sparse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(readPastRun("runs/sparse"))(t)
 	missing, sum := 0, 0.0
 	for _, e := range r.Steps() {
 		if e.Loss == nil {
@@ -33,7 +31,7 @@ func TestUndefinedLossesAreNotAveragedAsZero(t *testing.T) {
 		t.Errorf("%d of 12 steps without a loss\n%s", missing, errs)
 	}
 	code, out, errs := run(t, "runs", "list", "--json")
-	var list []history.Line
+	var list []runs.Line
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil || len(list) != 1 ||
 		list[0].NoLoss != missing || float64(list[0].Loss) != sum {
 		t.Errorf("exit code %d, %v: %d without a loss, want loss %v\n%s%s", code, err, missing, sum, out, errs)
@@ -57,7 +55,7 @@ func TestWhatWasNotRecordedIsNotPlotted(t *testing.T) {
 	for what, want := range map[string]string{
 		"grad_norm": "no run has values of grad_norm", "region": "hgld train run -o run.log=region records it",
 	} {
-		code, _, errs := run(t, "runs", "plot", "--what", what, "--out", "n.svg", "runs/happier-seed1")
+		code, _, errs := run(t, "runs", "plot", "--metric", what, "--out", "n.svg", "runs/happier-seed1")
 		if code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, want %q\n%s", code, want, errs)
 		}

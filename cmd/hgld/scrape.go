@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,20 +21,19 @@ type scrapeSettings struct {
 	Categories  settings.TextList `yaml:"categories" path:"in" usage:"files that list landmarks and their categories"`
 	Split       string            `yaml:"split" usage:"split of landmarks, if their file does not name one"`
 	Out         string            `yaml:"out" path:"out" kind:"tags" usage:"file for the tags, one line per landmark"`
-	Items       string            `yaml:"items" path:"out" kind:"items of Wikidata" usage:"api: file for the classes above the tags, and the places; \"\": they are not fetched"`
-	Changes     string            `yaml:"changes" path:"out" kind:"a list of changes" usage:"with --since: file that lists the changed tags, before and after"`
+	Items       string            `yaml:"items" flag:"-" path:"out" kind:"items of Wikidata" usage:"api: file for the classes above the tags, and the places; \"\": they are not fetched"`
 	State       string            `yaml:"state" path:"out" kind:"the state of a scrape" usage:"folder for the responses; a stopped run resumes from it"`
 	Source      string            `yaml:"source" usage:"page (category pages, as in the paper) or api (fifty per request)"`
-	BaseURL     string            `yaml:"base_url" usage:"URL of Commons"`
-	WikidataURL string            `yaml:"wikidata_url" usage:"api: URL of Wikidata"`
+	BaseURL     string            `yaml:"base_url" flag:"-" usage:"URL of Commons"`
+	WikidataURL string            `yaml:"wikidata_url" flag:"-" usage:"api: URL of Wikidata"`
 	Language    string            `yaml:"language" usage:"api: language of tags, classes, places and descriptions"`
 	Contact     string            `yaml:"contact" usage:"your e-mail address or URL; Wikimedia blocks robots without one"`
-	Policy      string            `yaml:"policy" usage:"for several values: first, drop-multi, all, best-rank, paper"`
-	PaperText   bool              `yaml:"paper_text" usage:"keep qualifiers in the tag: church building (1172–1954)"`
-	Trace       bool              `yaml:"trace_missing" usage:"api: look up missing categories in the log; follow moves"`
-	Rate        *float64          `yaml:"rate" range:"0 1000" usage:"per second: page 2 (at most 20), api 1 (at most 3); 0: any"`
-	InFlight    *int              `yaml:"in_flight" range:"1 64" usage:"concurrent requests: page 2 (at most 10), api 1"`
-	MaxRequests int64             `yaml:"max_requests" range:"0 1e12" usage:"stop after this many requests; 0: no limit"`
+	Policy      string            `yaml:"policy" usage:"which of several values to take: first, drop-multi, all, best-rank, paper"`
+	PaperText   bool              `yaml:"paper_text" flag:"-" usage:"keep qualifiers in the tag: church building (1172–1954)"`
+	Trace       bool              `yaml:"trace_missing" flag:"-" usage:"api: look up missing categories in the log; follow moves"`
+	Rate        *float64          `yaml:"rate" range:"0 1000" usage:"requests per second: page 2 (at most 20), api 1 (at most 3); 0: no limit, for an imitation of the site"`
+
+	changes string // lists the changed tags, beside the tags
 }
 
 // crawlGC is the GOGC of a crawl, in percent. The titles of GLDv2 take 130 MB, which the
@@ -47,9 +48,16 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 	return pipeline.New(pipeline.Spec[scrapeSettings]{
 		Name: "scrape", Command: "scrape run",
 		Defaults: scrapeSettings{Categories: settings.TextList{"categories.csv"}, Out: "tags.jsonl",
-			Items: "items.jsonl", Changes: "changes.jsonl", Language: "en", State: "scrape",
+			Items: "items.jsonl", Language: "en", State: "scrape",
 			Source: site.Kinds[0].Name, Policy: scrape.Policies[0].Name,
 			BaseURL: "https://commons.wikimedia.org", WikidataURL: "https://www.wikidata.org"},
+		Complete: func(p *pipeline.Project, s *scrapeSettings) error {
+			s.changes = filepath.Join(filepath.Dir(s.Out), "changes.jsonl")
+			move := besideOut(p, "scrape", s.Out, "tags.jsonl")
+			move("items", &s.Items, "_items.jsonl")
+			move("", &s.changes, "_changes.jsonl")
+			return nil
+		},
 		Files: func(s *scrapeSettings) (in, out []string) {
 			if s.items() != "" {
 				return s.Categories, []string{s.Out, s.Items}
@@ -80,39 +88,40 @@ func scrapeCommand() *cli.Command {
 	run := stageCommand(scrapeStage().Stage, "run", "find the \"instance of\" tag of every category", examples+"\n"+
 		"  hgld scrape run --limit 50 --contact …            a trial with the first 50 landmarks; its responses are kept")
 	run.Flags = append(run.Flags,
-		&cli.BoolFlag{Name: "dry-run", Usage: "print what is left to do, and stop"},
+		dryRunFlag(),
 		&cli.StringSliceFlag{Name: "retry", Usage: "fetch the finished titles of a group again; `WHAT` is one of " +
 			strings.Join(scrape.Retries.Names(), ", ")},
-		&cli.BoolFlag{Name: "since", Usage: "check all revisions, fetch the pages that changed, and list the changed tags"},
+		&cli.BoolFlag{Name: "update",
+			Usage: "check all revisions, fetch the pages that changed, and list the changed tags in changes.jsonl"},
 		&cli.BoolFlag{Name: "reparse", Usage: "parse the stored responses again; send no requests"})
 	run.Action = runScrapeCommand
-	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeStatsCommand(),
-		scrapeVerifyCommand(), scrapeImportCommand())
+	return group("scrape", "stage 1: category pages -> \"instance of\" tags", examples, run, scrapeShowCommand(),
+		scrapeCheckCommand(), scrapeImportCommand())
 }
 
 // runScrapeCommand is `hgld scrape run` with its flags.
 func runScrapeCommand(c *cli.Context) error {
-	retry, since := c.StringSlice("retry"), c.Bool("since")
+	retry, update := c.StringSlice("retry"), c.Bool("update")
 	switch {
 	case c.Bool("dry-run") && c.Bool("reparse"):
 		return usagef("--dry-run and --reparse exclude each other")
-	case (since || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
-		return usagef("--retry and --since send requests, but --dry-run and --reparse do not: leave one out")
+	case (update || len(retry) > 0) && (c.Bool("dry-run") || c.Bool("reparse")):
+		return usagef("--retry and --update send requests, but --dry-run and --reparse do not: leave one out")
 	case c.Bool("dry-run"):
 		return action(planScrape)(c)
 	case c.Bool("reparse"):
 		return stageAction(scrapeStageOf(reparse).Stage)(c)
 	}
-	asks := func(j *job, s *scrapeSettings) error { return runCrawl(j, s, retry, since) }
+	asks := func(j *job, s *scrapeSettings) error { return runCrawl(j, s, retry, update) }
 	return stageAction(scrapeStageOf(asks).Stage)(c)
 }
 
 // runScrape is `hgld scrape run` as a stage of `hgld run`.
 func runScrape(j *job, s *scrapeSettings) error { return runCrawl(j, s, nil, false) }
 
-// runCrawl is `hgld scrape run`. retry selects finished titles to fetch again; since fetches
+// runCrawl is `hgld scrape run`. retry selects finished titles to fetch again; update fetches
 // the pages that have changed.
-func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error) {
+func runCrawl(j *job, s *scrapeSettings, retry []string, update bool) (err error) {
 	for _, name := range retry {
 		if _, err := scrape.Retries.Get("retry", name); err != nil {
 			return withCode(exitUsage, err)
@@ -128,11 +137,15 @@ func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error)
 		return err
 	}
 	cfg.Retry, cfg.Agent = retry, access.Polite.UserAgent
-	if cfg.Since = since; since {
+	if cfg.Since = update; update {
 		if _, ok := access.Source.(scrape.Watcher); !ok {
-			return usagef("--since needs --source api: the source page cannot ask for revisions alone")
+			return usagef("--update needs --source api: the source page cannot ask for revisions alone")
 		}
-		cfg.Out.Changes = s.Changes
+		cfg.Out.Changes = s.changes
+		if err := j.checkOutputs("scrape run", s.Categories,
+			pipeline.Output{Path: cfg.Out.Changes, Kind: kindChanges}); err != nil {
+			return err
+		}
 	}
 	unlock, err := lockWikimedia(access.Polite.Hosts)
 	if err != nil {
@@ -144,10 +157,10 @@ func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error)
 		return scrapeError(s, err)
 	}
 	switch {
-	case since:
-		j.say("%s; checking at %s for changes", plan.Line(), s.BaseURL)
+	case update:
+		j.log("%s; checking at %s for changes", plan.Line(), s.BaseURL)
 	default:
-		j.say("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
+		j.log("%s; fetching %d from %s%s", plan.Line(), plan.Titles-plan.Done, s.BaseURL,
 			plan.Pace(access.Polite.Rate))
 	}
 	bar := j.progress("scraping", plan.Titles)
@@ -157,7 +170,7 @@ func runCrawl(j *job, s *scrapeSettings, retry []string, since bool) (err error)
 	if err != nil {
 		return scrapeError(s, err)
 	}
-	j.say("%s sent", count(int(access.Transport.Requests()), "request"))
+	j.log("%s sent", count(int(access.Transport.Requests()), "request"))
 	return printScrape(j, s, report)
 }
 
@@ -167,7 +180,7 @@ func reparse(j *job, s *scrapeSettings) error {
 	if err != nil {
 		return err
 	}
-	j.say("parsing the responses in %s again", s.State)
+	j.log("parsing the responses in %s again", s.State)
 	bar := j.progress("reading", 0)
 	cfg.Progress = showCrawl(bar, 0)
 	report, err := scrape.Reparse(j.ctx, cfg)
@@ -199,4 +212,20 @@ func planScrape(c *cli.Context, j *job) error {
 	rate := kind.Politeness(s.site()).Rate
 	return j.show(map[string]any{"plan": plan, "base_url": s.BaseURL, "rate": rate,
 		"seconds": plan.Duration(rate).Seconds()}, plan.Text(s.BaseURL, rate, kind.Rates))
+}
+
+// scrapeAdvice has the exit codes and next steps for errors of a scrape.
+var scrapeAdvice = []advice{
+	kind(exitUsage, func(e *scrape.MismatchError) string {
+		hint := "keep both in separate folders: --state another-folder"
+		if have, err := strconv.Unquote(e.Have); err == nil && strings.HasSuffix(e.Setting, "_url") {
+			return "continue it: -o " + e.Setting + "=" + word(have) + "; or " + hint
+		}
+		return hint
+	}),
+	kind(exitIntegrity, func(*scrape.DamageError) string {
+		return "`hgld scrape run` without --reparse fetches the damaged pages again"
+	}),
+	sentinel(scrape.ErrMoreNeeded, exitTemporary, "`hgld scrape run` without --reparse fetches the rest"),
+	sentinel(scrape.ErrNoTagsBefore, exitOK, "run without --update first"),
 }

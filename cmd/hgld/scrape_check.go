@@ -11,28 +11,24 @@ import (
 	"hgld/scrape"
 )
 
-func scrapeStatsCommand() *cli.Command {
+func scrapeShowCommand() *cli.Command {
 	return &cli.Command{
-		Name: "stats", Usage: "count outcomes, and tags by policy, next to the paper's counts", ArgsUsage: "[FILE]",
-		Description: "  hgld scrape stats                 for the project's tags.jsonl\n  hgld scrape stats --json old.jsonl",
+		Name: "show", Usage: "count outcomes, and tags by policy, next to the paper's counts", ArgsUsage: "[FILE]",
+		Description: "  hgld scrape show                  the project's tags.jsonl\n  hgld scrape show --json old.jsonl",
 		Flags:       commonFlags(),
-		Action:      action(runScrapeStats),
+		Action:      actionWithArgs(0, 1, "one file", runScrapeShow),
 	}
 }
 
-// runScrapeStats is `hgld scrape stats`.
-func runScrapeStats(c *cli.Context, j *job) error {
+// runScrapeShow is `hgld scrape show`.
+func runScrapeShow(_ *cli.Context, j *job) error {
 	s, err := scrapeStage().Load(j.project, nil)
 	if err != nil {
 		return err
 	}
 	path := s.Out
-	switch len(j.args) {
-	case 0:
-	case 1:
+	if len(j.args) > 0 {
 		path = j.args[0]
-	default:
-		return usagef("scrape stats takes one file; got %d", len(j.args))
 	}
 	records, err := labels.OpenTags(path)
 	if errors.As(err, new(*fs.PathError)) {
@@ -45,17 +41,19 @@ func runScrapeStats(c *cli.Context, j *job) error {
 	return j.show(stats, stats.Text())
 }
 
-func scrapeVerifyCommand() *cli.Command {
+func scrapeCheckCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", Usage: "check that state, stored responses and tags.jsonl agree",
-		Description: "  hgld scrape verify          read and hash every response; change nothing",
-		Flags:       append(flagsOf(scrapeStage().Defaults()), append(commonFlags(), overrideFlag())...),
-		Action:      action(runScrapeVerify),
+		Name: "check", Usage: "check that state, stored responses and tags.jsonl agree",
+		Description: "  hgld scrape check                   read and hash every response; change nothing\n" +
+			"  hgld scrape check -o state=another  another state folder",
+		UsageText: overrideOnly("scrape"),
+		Flags:     append(commonFlags(), overrideFlag()),
+		Action:    action(runScrapeCheck),
 	}
 }
 
-// runScrapeVerify is `hgld scrape verify`.
-func runScrapeVerify(c *cli.Context, j *job) error {
+// runScrapeCheck is `hgld scrape check`.
+func runScrapeCheck(c *cli.Context, j *job) error {
 	s, err := scrapeStage().Recall(j.project, c)
 	if err != nil {
 		return err

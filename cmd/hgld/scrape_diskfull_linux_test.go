@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/smalldisk"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -24,11 +25,10 @@ func TestFullDiskEndsAScrapeWithItsExitCode(t *testing.T) {
 	server := httptest.NewServer(fakecommons.New(places))
 	defer server.Close()
 	t.Chdir(t.TempDir())
-	if err := writeCategories("train_categories.csv", places); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeCategories("train_categories.csv", places))
 	run := func(dir, source string) (int, string) {
-		return scrapeRun(server.URL, "--wikidata-url", server.URL, "--source", source, "--state", filepath.Join(dir, source),
+		return scrapeRun(server.URL, "-o", "wikidata_url="+server.URL,
+			"--source", source, "--state", filepath.Join(dir, source),
 			"--out", filepath.Join(dir, source+".jsonl"))
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045")

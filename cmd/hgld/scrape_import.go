@@ -26,7 +26,7 @@ func scrapeImportCommand() *cli.Command {
 				DefaultText: "scrape.out of the project: tags.jsonl"},
 			&cli.StringFlag{Name: "column", Usage: "`NAME` of the column with the tag", Value: "supercategory"},
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` of landmarks if neither a column nor the file name gives it"},
-			&cli.IntFlag{Name: "limit", Usage: "trial: take only the first `N` rows"},
+			limitFlag(),
 			replaceFlag(),
 		),
 		Action: action(runScrapeImport),
@@ -40,7 +40,7 @@ func runScrapeImport(c *cli.Context, j *job) error {
 		return withHint(usagef("scrape import takes one file; got %d", len(j.args)), "hgld scrape import rows.csv")
 	}
 	path := j.args[0]
-	split, err := splitFlag(c)
+	options, err := splitFlag(c)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func runScrapeImport(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if err := importTags(j, path, out, c.String("column"), split); err != nil {
+	if err := importTags(j, path, out, c.String("column"), options.Split); err != nil {
 		return err
 	}
 	if !atomicfile.Same(out, settings.Out) {
@@ -93,7 +93,7 @@ func fingerprintImport(path string, in []string) (map[string]string, error) {
 
 // importTags converts a table of landmarks and tags to tags.jsonl.
 func importTags(j *job, path, out, column string, split labels.Split) error {
-	j.say("reading %s", path)
+	j.log("reading %s", path)
 	rows, err := readTagTable(path, column, split)
 	if err != nil {
 		return err

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -9,16 +12,14 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/settings"
+	"hgld/internal/testing/must"
 )
 
 // Wikimedia's limits hold for a machine, and not for each of its processes.
 func TestOnlyOneProcessPerMachineScrapesWikimedia(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	first, err := filelock.Acquire(filepath.Join(dir, "hgld-wikimedia.lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(filelock.Acquire(filepath.Join(dir, "hgld-wikimedia.lock")))(t)
 	for hosts, want := range map[string]int{"commons.wikimedia.org": exitLocked,
 		"127.0.0.1:80 www.wikidata.org": exitLocked, "127.0.0.1:80": exitOK} {
 		unlock, err := lockWikimedia(strings.Fields(hosts))
@@ -31,17 +32,36 @@ func TestOnlyOneProcessPerMachineScrapesWikimedia(t *testing.T) {
 			}
 		}
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	for range 2 {
-		unlock, err := lockWikimedia([]string{"commons.wikimedia.org"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		unlock := must.Get(lockWikimedia([]string{"commons.wikimedia.org"}))(t)
 		if err := unlock(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What a killed process of another user has left can be read and not be removed: it stops nobody, and while that
+// process runs, it does.
+func TestLockOfADeadUserStopsNobody(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	path := filepath.Join(dir, "hgld-wikimedia.lock")
+	unlock := must.Get(lockWikimedia([]string{"commons.wikimedia.org"}))(t)
+	if info := must.Get(os.Stat(path))(t); info.Mode().Perm()&0o044 != 0o044 && runtime.GOOS != "windows" {
+		t.Errorf("other users cannot read the lock: %v", info.Mode())
+	}
+	if _, err := lockForeign(path); !errors.As(err, new(*filelock.LockedError)) {
+		t.Errorf("while its process runs: %v", err)
+	}
+	must.Do(t, unlock())
+	must.Do(t, os.WriteFile(path, []byte("4711"), 0o444))
+	for range 2 {
+		unlock = must.Get(lockForeign(path))(t)
+		must.Do(t, unlock())
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the file of another user is gone: %v", err)
 	}
 }
 

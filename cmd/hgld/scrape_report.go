@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -47,7 +48,11 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return err
 	case errors.As(err, &malformed):
 		return withHint(withCode(exitTemporary, err),
-			"open %s in a browser; the same command continues, and --retry malformed also fetches those titles again", s.BaseURL)
+			"open %s in a browser, then run the same command again to resume; --retry malformed also fetches these titles",
+			s.BaseURL)
+	case errors.As(err, &stop) && errors.As(err, new(*net.DNSError)):
+		return withHint(withCode(exitTemporary, err), "this machine has no network, or the site has another name; to try "+
+			"hgld without a network: `hgld dev fake-wikimedia`, as docs/landmarks.md shows")
 	case errors.As(err, &incomplete) && errors.As(err, &stop):
 		when := "now"
 		if !incomplete.RetryAt.IsZero() {
@@ -56,7 +61,8 @@ func scrapeError(s *scrapeSettings, err error) error {
 		return withHint(withCode(exitTemporary, err), "all responses are stored in %s; run the same command again %s",
 			s.State, when)
 	case errors.As(err, &incomplete) && !errors.Is(err, context.Canceled):
-		return withHint(withCode(exitTemporary, err), "all responses are stored in %s; the same command continues", s.State)
+		return withHint(withCode(exitTemporary, err), "all responses are stored in %s; run the same command again to resume",
+			s.State)
 	}
 	return err
 }
@@ -68,7 +74,7 @@ func printScrape(j *job, s *scrapeSettings, r *scrape.Report) error {
 		text += fmt.Sprintf("%s written: %s, classes and places\n", s.Items, count(r.Items, "item"))
 	}
 	if r.Changes > 0 {
-		text += fmt.Sprintf("%s written: %s\n", s.Changes, count(r.Changes, "change"))
+		text += fmt.Sprintf("%s written: %s\n", s.changes, count(r.Changes, "change"))
 	}
 	if len(r.Stale) == 0 {
 		text += r.FailedText(10)

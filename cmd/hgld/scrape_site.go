@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/pipeline"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/polite"
@@ -20,8 +21,7 @@ import (
 // site returns the settings for access to Commons and Wikidata.
 func (s *scrapeSettings) site() site.Settings {
 	return site.Settings{Commons: s.BaseURL, Wikidata: s.WikidataURL, TraceMissing: s.Trace, Contact: s.Contact,
-		Items: s.items() != "", Language: s.Language, Version: version, Rate: s.Rate,
-		InFlight: s.InFlight, MaxRequests: s.MaxRequests}
+		Items: s.items() != "", Language: s.Language, Version: version, Rate: s.Rate}
 }
 
 // items returns the file for items, "" if there is none: pages have none.
@@ -49,7 +49,7 @@ func (s *scrapeSettings) access(j *job) (*site.Access, error) {
 		return nil, withCode(exitUsage, err)
 	}
 	w, err := kind.Open(s.site(), clock, func(err error) {
-		j.say("%v; continuing at half the rate without waiting for them", err)
+		j.log("%v; continuing at half the rate without waiting for them", err)
 	})
 	if err != nil && s.Contact == "" && w != nil && slices.ContainsFunc(w.Polite.Hosts, polite.Wikimedia) {
 		err = withHint(err, "say who you are: --contact you@university.edu, or scrape.contact in hgld.yaml")
@@ -77,7 +77,7 @@ func scrapeConfig(j *job, s *scrapeSettings, w *site.Access) (scrape.Config, err
 	if err := out.Check(); err != nil {
 		return cfg, pipeline.SettingError(fmt.Errorf("scrape: %w", err))
 	}
-	j.say("reading %s", strings.Join(s.Categories, ", "))
+	j.log("reading %s", strings.Join(s.Categories, ", "))
 	input, err := readCategories(s.Categories, labels.Split(s.Split))
 	if err != nil {
 		return cfg, err
@@ -95,16 +95,41 @@ func lockWikimedia(hosts []string) (unlock func() error, err error) {
 	if !slices.ContainsFunc(hosts, polite.Wikimedia) {
 		return func() error { return nil }, nil
 	}
-	lock, err := filelock.Acquire(filepath.Join(os.TempDir(), "hgld-wikimedia.lock"))
-	if locked := (*filelock.LockedError)(nil); errors.As(err, &locked) {
+	path := filepath.Join(os.TempDir(), "hgld-wikimedia.lock")
+	lock, err := filelock.Acquire(path)
+	if err == nil {
+		if err = os.Chmod(path, 0o644); err == nil { // what a killed process leaves must not stop the other users
+			return lock.Remove, nil
+		}
+		err = errors.Join(err, lock.Remove())
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		unlock, err = lockForeign(path)
+	}
+	switch {
+	case errors.As(err, new(*filelock.LockedError)):
 		return nil, withHint(withCode(exitLocked, fmt.Errorf("another process on this machine is using Wikimedia: %w", err)),
 			"Wikimedia's limits apply to both together: wait for the other process to end")
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, withHint(fmt.Errorf("only one process on a machine may use Wikimedia, and the lock is another user's: %w",
+			err), "if that user's hgld has ended, set TMPDIR to another folder; Wikimedia's limits apply to both together")
+	case err != nil:
 		return nil, withHint(fmt.Errorf("only one process on a machine may use Wikimedia: %w", err),
 			"if no other process uses Wikimedia, remove that file")
 	}
-	return lock.Remove, nil
+	return unlock, nil
+}
+
+// lockForeign locks a lock file of another user, which it can only read, and leaves it where it is.
+func lockForeign(path string) (unlock func() error, err error) {
+	f, err := regular.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Take(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { return errors.Join(filelock.Release(f), f.Close()) }, nil
 }
 
 // readCategories reads the input of a crawl.

@@ -15,8 +15,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // parks are the categories of the site that the scripts of testdata/scrape ask.
@@ -115,9 +116,7 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 			Values: []fakecommons.Value{{Text: "place"}}})
 	}
 	t.Chdir(t.TempDir())
-	if err := writeCategories("train_categories.csv", pages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeCategories("train_categories.csv", pages))
 	site := fakecommons.New(pages)
 	server := httptest.NewServer(site)
 	t.Cleanup(server.Close)
@@ -128,15 +127,18 @@ func crawlSite(t *testing.T, n int) (*fakecommons.Server, string) {
 // it printed.
 func scrapeRun(url string, more ...string) (int, string) {
 	var out bytes.Buffer
-	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "--base-url", url, "--rate",
-		"0"}, more...)
+	args := append([]string{"hgld", "scrape", "run", "--categories", "train_categories.csv", "-o", "base_url=" + url,
+		"--rate", "0"}, more...)
 	return hgld(args, &out, &out), out.String()
 }
 
 func TestScrapeExitCodes(t *testing.T) {
 	site, url := crawlSite(t, 12)
-	var broken atomic.Bool
+	var broken, refusing atomic.Bool
 	site.Always = func(title string) (fakecommons.Fault, bool) {
+		if refusing.Load() {
+			return fakecommons.Fault{Status: 403}, true
+		}
 		return fakecommons.Fault{Body: "<html>"}, broken.Load() && title == "Category:Place 5"
 	}
 	expect := func(want int, text string, more ...string) {
@@ -148,22 +150,20 @@ func TestScrapeExitCodes(t *testing.T) {
 	expect(exitUsage, `did you mean "first"`, "--policy", "frist")
 	expect(exitUsage, "the tags have no file name", "--out", "")
 	expect(exitUsage, "the folder nowhere does not exist", "--out", "nowhere/tags.jsonl")
-	expect(exitUsage, "want 2 or more", "--max-requests", "1")
-	expect(exitUsage, "scrape.max_requests is -3, want", "--max-requests", "-3")
+	expect(exitUsage, "--limit makes a trial", "--max-requests", "3")
 	if len(site.Requests()) != 0 {
 		t.Errorf("%v were asked for before the command line was right", site.Requests())
 	}
-	expect(exitTemporary, "limit of 4 requests", "--max-requests", "4")
+	refusing.Store(true)
+	expect(exitTemporary, "8 refusals in a row: HTTP 403 Forbidden")
+	refusing.Store(false)
 	broken.Store(true)
 	expect(exitSomeFailed, "train/5 error_retryable: "+url+"/wiki/Category:Place_5: the page is truncated")
 	broken.Store(false)
 	expect(exitOK, "train: 12 of 12 landmarks have a tag (100.0 %)\n")
-	before, err := os.ReadFile("tags.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(exitUsage, "was created with base_url", "--base-url", "http://127.0.0.1:1")
-	expect(exitUsage, "continue it: --base-url "+url+"; or keep both", "--base-url", "http://127.0.0.1:1")
+	before := must.Get(os.ReadFile("tags.jsonl"))(t)
+	expect(exitUsage, "was created with base_url", "-o", "base_url=http://127.0.0.1:1")
+	expect(exitUsage, "continue it: -o base_url="+url+"; or keep both", "-o", "base_url=http://127.0.0.1:1")
 	expect(exitOK, "12 of 12", "--reparse")
 	if after, err := os.ReadFile("tags.jsonl"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("--reparse changed tags.jsonl (%v)", err)
@@ -172,9 +172,7 @@ func TestScrapeExitCodes(t *testing.T) {
 	if err != nil || len(kept) != 12 {
 		t.Fatal(kept, err)
 	}
-	if err := os.Truncate(kept[0], 20); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(kept[0], 20))
 	for range 2 { // one damaged body gives the same exit code every time
 		expect(exitIntegrity, "without --reparse fetches the damaged pages again", "--reparse")
 	}
@@ -192,9 +190,7 @@ func TestScrapeThatCannotReadItsPagesKeepsThem(t *testing.T) {
 	}
 	expect(exitOK, "12 of 12")
 	raw := filepath.Join("scrape", "raw")
-	if err := os.Rename(raw, "elsewhere"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(raw, "elsewhere"))
 	expect(exitIntegrity, "restore the missing files in "+raw, "--reparse")
 	expect(exitIntegrity, "restore the missing files in "+raw)
 	if err := os.Rename("elsewhere", raw); err != nil {

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"hgld/scrape/fakecommons"
+	"hgld/internal/testing/must"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // TestScrapeContinuesAfterASignal sends each of the signals that ask for an end
@@ -32,14 +33,14 @@ func TestScrapeContinuesAfterASignal(t *testing.T) {
 			}
 			return fakecommons.Fault{Delay: time.Millisecond}, true
 		}
-		code, out := scrapeRun(url, "--in-flight", "1")
-		if code != exitInterrupted || !strings.Contains(out, "state saved; the same command continues") {
+		code, out := scrapeRun(url)
+		if code != exitInterrupted || !strings.Contains(out, "state saved; run the same command again to resume") {
 			t.Errorf("%v: exit code %d\n%s", signal, code, out)
 		}
 		if n := site.Requests()["Category:Place 20"]; n != 1 {
 			t.Errorf("%v: the page under way was asked for %d times", signal, n)
 		}
-		code, out = scrapeRun(url, "--in-flight", "1")
+		code, out = scrapeRun(url)
 		if code != exitOK || !strings.Contains(out, "60 of 60") {
 			t.Errorf("%v: exit code %d of the next run\n%s", signal, code, out)
 		}
@@ -55,10 +56,7 @@ func TestScrapeContinuesAfterASignal(t *testing.T) {
 // and outside of them, and reads what it says at its end.
 func TestFakeWikimediaReportsClientsThatBreakTheRules(t *testing.T) {
 	t.Chdir(t.TempDir())
-	said, err := os.Create("said.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(os.Create("said.txt"))(t)
 	defer said.Close()
 	ended := make(chan int)
 	go func() {
@@ -67,27 +65,23 @@ func TestFakeWikimediaReportsClientsThatBreakTheRules(t *testing.T) {
 		ended <- hgld(args, said, said)
 	}()
 	text := func() string {
-		data, err := os.ReadFile("said.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("said.txt"))(t)
 		return string(data)
 	}
 	for !strings.Contains(text(), "until ctrl-C") {
 		time.Sleep(5 * time.Millisecond)
 	}
 	url := regexp.MustCompile(`http://[^ ]+`).FindString(text())
-	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--contact", "me@uni.edu", "--rate",
+	if code, out := scrapeRun(url, "--source", "api", "-o", "wikidata_url="+url, "--contact", "me@uni.edu", "--rate",
 		"3"); code != exitOK {
 		t.Errorf("within the rules: exit code %d\n%s", code, out)
 	}
-	if code, out := scrapeRun(url, "--source", "api", "--wikidata-url", url, "--state", "other"); code != exitSomeFailed ||
+	if code, out := scrapeRun(url, "--source", "api", "-o", "wikidata_url="+url, "--state", "other"); code !=
+		exitSomeFailed ||
 		!strings.Contains(out, "error_retryable: GET "+url+"/w/api.php: HTTP 403 Forbidden\n") {
 		t.Errorf("without a contact: exit code %d\n%s", code, out)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
 	if code := <-ended; code != exitOK || !strings.Contains(text(), "0 requests for pages and 9 to the APIs") ||
 		!strings.Contains(text(), "1 request broke a rule, the first: user agent \"Go-http-client/1.1\"\n") {
 		t.Errorf("exit code %d\n%s", code, text())
@@ -107,7 +101,7 @@ func TestSecondScrapeNamesTheLockHolder(t *testing.T) {
 		once.Do(func() { code, out = scrapeRun(url) })
 		return fakecommons.Fault{}, false
 	}
-	if first, text := scrapeRun(url, "--in-flight", "1"); first != exitOK {
+	if first, text := scrapeRun(url); first != exitOK {
 		t.Errorf("exit code %d\n%s", first, text)
 	}
 	if want := "is locked by process " + strconv.Itoa(os.Getpid()); code != exitLocked || !strings.Contains(out, want) {

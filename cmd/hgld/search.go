@@ -14,14 +14,14 @@ import (
 	"hgld/internal/texttable"
 	"hgld/shards"
 	"hgld/shards/dataset"
-	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
+	"hgld/train/experiment/outputs"
 	"hgld/train/index"
 	"hgld/train/input"
-	"hgld/train/report"
 )
 
-const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index of hgld eval embed\n" +
+const searchExamples = "  hgld search --index photos.npy new.jpg  the nearest images in an index\n" +
 	"  hgld search --index photos.npy --report found.html new.jpg   and a page with the images\n" +
 	"  hgld search --index photos.npy --id cats/1.jpg\n" +
 	"                                          the neighbours of an indexed image; needs no model\n" +
@@ -43,19 +43,19 @@ func searchCommand() *cli.Command {
 			&cli.StringFlag{Name: "labels", Usage: "`FILE` with ids and classes of the index; empty: the .csv next to it, if any"},
 			&cli.StringFlag{Name: "run", Usage: "run `DIR` whose model embeds the query; empty: the one that made the index"},
 			bestFlag(),
-			&cli.IntFlag{Name: "neighbours", Aliases: []string{"k"}, Value: 10, Usage: "show the `N` nearest"},
+			&cli.IntFlag{Name: "top-k", Aliases: []string{"k"}, Value: 10, Usage: "show the `N` nearest"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the table: text, json, csv, markdown or latex"},
 			&cli.StringFlag{Name: "report", Usage: "HTML page to write: `FILE`"},
 			&cli.StringFlag{Name: "images", Usage: "`PATH` of a folder, archive or shards with the images; empty: as recorded"},
-			threadsFlag(), replaceFlag(), deviceFlag()),
+			replaceFlag(), deviceFlag()),
 		Action: func(c *cli.Context) error {
 			j, err := newJob(c)
 			if err != nil {
 				return err
 			}
 			s := searching{job: j, index: c.String("index"), id: c.String("id"), byID: c.IsSet("id"), labels: c.String("labels"),
-				k: c.Int("neighbours"), format: c.String("format"), page: c.String("report"), images: c.String("images"),
-				model: evalModelSettings{Run: c.String("run"), Best: c.Bool("best")}, threads: c.Int("threads")}
+				k: c.Int("top-k"), format: c.String("format"), page: c.String("report"), images: c.String("images"),
+				model: evalModelSettings{Run: c.String("run"), Best: c.Bool("best")}}
 			if j.json {
 				s.format = "json"
 			}
@@ -69,7 +69,7 @@ type searching struct {
 	*job
 	index, id, labels, format, page, images string
 	byID                                    bool
-	k, threads                              int
+	k                                       int
 	model                                   evalModelSettings
 	x                                       *index.Index
 	opened                                  []io.Closer
@@ -91,7 +91,7 @@ func (s *searching) check() error {
 		return withHint(usagef("search takes one or more images, or a folder of images; got none"),
 			"--id searches for a row of the index")
 	case s.k < 1:
-		return usagef("--neighbours is %d; want 1 or more", s.k)
+		return usagef("--top-k is %d; want 1 or more", s.k)
 	case s.format == "json":
 		return nil
 	}
@@ -119,13 +119,13 @@ func (s *searching) run() error {
 	if err != nil {
 		return err
 	}
-	search := &index.Search{Index: s.x, K: s.k, Failed: func(err error) { s.say("%v", err) }}
+	search := &index.Search{Index: s.x, K: s.k, Failed: func(err error) { s.log("%v", err) }}
 	if !s.byID {
 		if search.Embedder, err = s.embedder(); err != nil {
 			return err
 		}
 	}
-	if search.Backend, err = s.openDevice(s.threads); err != nil {
+	if search.Backend, err = s.openDevice(); err != nil {
 		return err
 	}
 	p := s.progress("search", len(queries))
@@ -137,7 +137,7 @@ func (s *searching) run() error {
 	}
 	d, err := s.pictures()
 	if err == nil && d != nil {
-		err = index.LocateAll(s.ctx, all, d)
+		err = index.Locate(s.ctx, all, d)
 	}
 	if err != nil {
 		return err
@@ -167,11 +167,15 @@ func (s *searching) listQueries() ([]index.Query, error) {
 		return nil, withCode(exitUsage, err)
 	}
 	s.opened = append(s.opened, p)
-	s.sayAll("note: %s", p.Notes)
+	s.logAll("note: %s", p.Notes)
 	if len(p.Names) > 1 && s.page != "" {
 		return nil, usagef("--report shows one query, and there are %d", len(p.Names))
 	}
-	return index.Images(p.Names, p.Open), nil
+	var queries []index.Query
+	for i, name := range p.Names {
+		queries = append(queries, index.Query{Name: name, Image: p.Open[i]})
+	}
+	return queries, nil
 }
 
 // defaultIndex finds the index: the run of the project where none is named.
@@ -179,7 +183,7 @@ func (s *searching) defaultIndex() error {
 	t, err := trainStage().Load(s.project, nil)
 	if err == nil && s.index == "" && len(pipeline.Missing([]string{t.Out})) > 0 {
 		return withHint(usagef("search needs --index, a file of vectors or a run directory, and there is no %s", t.Out),
-			"hgld eval embed --run runs/default photos makes photos.npy of a folder of images")
+			"hgld embed-images --run runs/default photos makes photos.npy of a folder of images")
 	}
 	if err == nil {
 		s.index = s.project.Find(cmp.Or(s.index, t.Out))
@@ -194,7 +198,8 @@ func (s *searching) open() (err error) {
 	case pipeline.IsMissing(err) && embeddings.Meant(s.index) != "":
 		return withHint(withCode(exitUsage, err), "did you mean --index %s?", word(embeddings.Meant(s.index)))
 	case pipeline.IsMissing(err):
-		return withHint(withCode(exitUsage, err), "hgld eval embed --out %s makes an index of images", word(s.index))
+		return withHint(withCode(exitUsage, err), "hgld embed-images --run RUN --out %s makes an index of images",
+			word(s.index))
 	case err != nil:
 		return err
 	case info.IsDir():
@@ -204,7 +209,7 @@ func (s *searching) open() (err error) {
 		return asUsage(err)
 	}
 	s.opened = append(s.opened, s.x)
-	s.sayAll("%s", s.x.Notes)
+	s.logAll("%s", s.x.Notes)
 	return nil
 }
 
@@ -218,11 +223,11 @@ func (s *searching) openRun() error {
 	if err != nil {
 		return err
 	}
-	choice.HoldOut, choice.Also = 0, "" // a search judges nothing
+	choice.HoldOut, choice.ExtraParents = 0, "" // a search judges nothing
 	data, err := openData(s.ctx, choice)
 	if pipeline.IsMissing(err) {
 		return withHint(err, "the images of the run are missing: copy them too, or make an index of other images: "+
-			"hgld eval embed --run %s PHOTOS", word(s.index))
+			"hgld embed-images --run %s PHOTOS", word(s.index))
 	}
 	if err != nil {
 		return err
@@ -239,10 +244,10 @@ func (s *searching) openRun() error {
 	}
 	if s.x = index.Made(s.ctx, ".", sum, s.own, openVectors); s.x != nil {
 		s.opened = append(s.opened, s.x)
-		s.say("%s has the embeddings of %s by this model", s.x.Path, choice.Files()[0])
+		s.log("%s has the embeddings of %s by this model", s.x.Path, choice.Files()[0])
 		return nil
 	}
-	s.say("embedding %s of %s; to keep the index, use hgld eval embed", count(s.own.Len(), "image"), choice.Files()[0])
+	s.log("embedding %s of %s; to keep the index, use hgld embed-images", count(s.own.Len(), "image"), choice.Files()[0])
 	p := s.progress("embed", s.own.Len())
 	defer p.End()
 	s.x, err = index.Of(s.ctx, m, s.own, func(done, _ int) { p.Set(done, "") })
@@ -250,9 +255,9 @@ func (s *searching) openRun() error {
 }
 
 // openModel opens the model of a run or checkpoint.
-func (s *searching) openModel(run string) (*train.Model, error) {
+func (s *searching) openModel(run string) (*evaluation.Model, error) {
 	s.model.Run = run
-	m, err := s.model.open(s.job, s.threads)
+	m, err := s.model.open(s.job)
 	if err == nil {
 		s.opened = append(s.opened, m)
 	}
@@ -269,11 +274,11 @@ func (s *searching) embedder() (*index.Embedder, error) {
 		return nil, withHint(usagef("%s does not record which model made it", s.index),
 			"name the run that embeds the query with --run, or search for a row of the index with --id")
 	}
-	var m *train.Model
+	var m *evaluation.Model
 	var err error
 	again := "name its run with --run"
 	if s.model.Run == "" && s.x.Info.Published != nil {
-		if m, err = openRecorded(s.job, s.index, s.x.Info, s.threads); err == nil {
+		if m, err = openRecorded(s.job, s.index, s.x.Info); err == nil {
 			s.opened = append(s.opened, m)
 		}
 		again = "make the index again with hgld embed-images"
@@ -291,12 +296,12 @@ func (s *searching) embedder() (*index.Embedder, error) {
 
 // report writes the page. Without images, it writes only the table and tells the user.
 func (s *searching) report(r *index.Found, d input.Dataset) error {
-	f := report.FoundIn(s.x, r)
+	f := outputs.FoundIn(s.x, r)
 	f.Path, f.Index = s.page, s.index
 	if d == nil {
-		s.say("the page has no images: name the folder that contains them with --images")
+		s.log("the page has no images: name the folder that contains them with --images")
 	} else {
-		f.Image = report.ImagesByID(d)
+		f.Image = outputs.ImagesByID(d)
 		if r.Own >= 0 {
 			f.Picture = func() ([]byte, error) { return f.Image(s.ctx, s.id) }
 		}
@@ -326,4 +331,20 @@ func (s *searching) pictures() (input.Dataset, error) {
 	}
 	s.opened = append(s.opened, closer)
 	return d, nil
+}
+
+// indexAdvice has the exit codes and next steps for errors of an index of embeddings.
+var indexAdvice = []advice{
+	kind[*index.IDError](exitUsage, nil),
+	kind(exitUsage, func(*index.OtherVectorsError) string { return "name another file" }),
+	kind[*index.ImageError](exitUsage, nil),
+	kind[*index.UnreadError](exitSomeFailed, nil),
+	kind[*index.DamageError](exitIntegrity, nil),
+	kind(exitIntegrity, func(*index.ChangedError) string { return "make the index again with hgld embed-images" }),
+	kind(exitIntegrity, func(e *index.InfoError) string {
+		return "make the index again with hgld embed-images; if another program wrote it, give it another name"
+	}),
+	kind(exitUsage, func(e *index.ModelError) string {
+		return "leave --run out, or make the index again: hgld embed-images --run " + word(e.Model)
+	}),
 }

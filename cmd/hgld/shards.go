@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/classes"
 	"hgld/internal/filelock"
 	"hgld/internal/img"
 	"hgld/internal/objectstore/address"
@@ -17,7 +18,6 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/settings"
 	"hgld/internal/spelling"
-	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
@@ -32,42 +32,38 @@ type shardsSettings struct {
 	Labels         string            `yaml:"labels" path:"in" usage:"label file of stage 3, joined by the CSV's landmark_id"`
 	Hierarchy      string            `yaml:"hierarchy" path:"in" usage:"hierarchy.json that numbers the classes; empty: number them in the order of the images"`
 	Levels         []string          `yaml:"levels" usage:"label columns or level names, finest first; for a published data set: the levels to read"`
-	Split          string            `yaml:"split" usage:"split of the images, if no column or folder says it"`
-	SplitFolders   []string          `yaml:"split_folders" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
-	Uneven         string            `yaml:"uneven" usage:"images that lack levels: refuse, keep (a missing level says nothing), or, of dataset folder, repeat (the innermost folder is also the class of the missing levels)"`
-	NoClass        settings.TextList `yaml:"no_class" usage:"cells of a table that mean no class besides the empty one and -1; empty: also nan, None, NA and their kin. The word empty makes -1 a class"`
-	Out            string            `yaml:"out" path:"out" kind:"a data set" store:"s3" usage:"folder to write, or s3://bucket/prefix"`
-	Shards         int               `yaml:"shards" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
+	Split          string            `yaml:"split" usage:"split of the images that no column or folder assigns to one"`
+	SplitFolders   []string          `yaml:"split_folders" flag:"-" usage:"dataset folder: FOLDER=SPLIT for each top folder that is a split; none: top folders are classes; dataset parquet: NAME=SPLIT for file names"`
+	PartialLabels  string            `yaml:"partial_labels" usage:"images that lack levels: refuse, keep (a missing level is unknown), drop or, for class folders, repeat (the innermost folder is also the class of the missing levels)"`
+	NAValues       settings.TextList `yaml:"na_values" usage:"cells of a table that mean no class, besides empty ones and -1; unset: also nan, None, NA and similar; empty: only empty cells, so -1 is a class"`
+	Out            string            `yaml:"out" path:"out" kind:"a data set" store:"true" usage:"folder to write, or {store}"`
+	Shards         int               `yaml:"shards" flag:"-" range:"0 100000" usage:"number of shards per split; 0: decided by the next two settings"`
 	ImagesPerShard int               `yaml:"images_per_shard" range:"0 1e8" usage:"images per shard; 0: limited by shard_size"`
 	ShardSize      string            `yaml:"shard_size" usage:"maximum size of a shard, such as 500MB or 1GB"`
 	ShortSide      int               `yaml:"short_side" range:"0 16384" usage:"shrink the short side of larger images to this, as JPEG; 0: keep every file unchanged, except HEIC and AVIF"`
-	Quality        int               `yaml:"quality" range:"1 100" usage:"JPEG quality of shrunk images, 1 to 100"`
-	HeadersOnly    bool              `yaml:"headers_only" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
-	Attribution    bool              `yaml:"attribution" usage:"reject training images without author or licence; always on for gldv2"`
+	Quality        int               `yaml:"quality" flag:"-" range:"1 100" usage:"JPEG quality of shrunk images, 1 to 100"`
+	HeadersOnly    bool              `yaml:"headers_only" flag:"-" usage:"do not decode images that are stored unchanged: faster, but broken ones go unnoticed"`
 	Unattributed   bool              `yaml:"allow_unattributed" usage:"accept gldv2's training images without author or licence, and mark them as unattributed"`
-	Subset         string            `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list is there"`
-	Exclude        string            `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line"`
+	Subset         string            `yaml:"subset" usage:"gldv2: training images of train_clean.csv (clean) or of train.csv (full); empty: clean if its list exists"`
+	Exclude        string            `yaml:"exclude" path:"in" usage:"leave out the images that this file lists, one id or path per line, or as a table with the columns id and path"`
 	Taxonomy       string            `yaml:"taxonomy" path:"in" usage:"CSV of coarser levels: a column for the coarsest level of the images, and one for each above it"`
-	Labelled       bool              `yaml:"labelled" usage:"take only images that have a class at every level"`
 	AllowMissing   float64           `yaml:"allow_missing" range:"0 1" usage:"share of images that may be missing or broken, 0 to 1"`
-	Workers        int               `yaml:"workers" range:"0 1024" usage:"images prepared at the same time; 0: one per processor (the result does not depend on it)"`
 	Columns        dataset.Columns   `yaml:"columns"`
 }
 
-func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(false, "") }
+func shardsStage() pipeline.StageOf[shardsSettings] { return shardsStageOf(shardsBuild{}) }
 
-// shardsStageOf returns the stage. Without replace, it keeps a data set that others depend on. Shards that are being
-// written lie in the folder scratch, if it is not empty.
-func shardsStageOf(replace bool, scratch string) pipeline.StageOf[shardsSettings] {
+// shardsStageOf returns the stage as the flags of b want it.
+func shardsStageOf(b shardsBuild) pipeline.StageOf[shardsSettings] {
 	return pipeline.New(pipeline.Spec[shardsSettings]{
 		Name: "shards", Command: "shards build",
 		Defaults: shardsSettings{Dataset: "csv", Input: "images.csv", Out: "shards", Split: string(labels.Train),
-			Uneven: "refuse", ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
+			PartialLabels: classes.RefusePartial, ShardSize: "500MB", ShortSide: 256, Quality: 95, AllowMissing: 0.01},
 		Files: func(s *shardsSettings) (in, out []string) {
 			return []string{s.Input, s.Images, s.Labels, s.Hierarchy, s.Exclude, s.Taxonomy}, []string{s.Out}
 		},
 		Found: (*shardsSettings).imageFolders,
-		Run:   onJob(func(j *job, s *shardsSettings) error { return runShardsBuild(j, s, replace, scratch) }),
+		Run:   onJob(b.run),
 		Check: (*shardsSettings).check,
 	})
 }
@@ -93,51 +89,20 @@ func (s *shardsSettings) shardBytes() (int64, error) {
 	return size, nil
 }
 
-// shardsBuildCommand is the command of the stage plus the flag --replace, which applies to
-// one invocation and is therefore not a setting.
-func shardsBuildCommand() *cli.Command {
-	cmd := stageCommand(shardsStage().Stage, "build",
-		"write images and classes as Parquet; after a stop, the same command continues", shardsBuildExamples())
-	cmd.Flags = append(cmd.Flags, memoryFlag(), scratchFlag())
-	cmd.Action = func(c *cli.Context) error {
-		if err := limitMemory(c); err != nil {
-			return err
-		}
-		return stageAction(shardsStageOf(c.Bool("replace"), c.String("scratch")).Stage)(c)
-	}
-	return cmd
-}
-
 func shardsCommand() *cli.Command {
 	return group("shards", "stage 4: images + classes -> Parquet, for training and for the Hub",
 		"  hgld shards build --dataset folder --input photos     class folders -> shards/\n"+
-			"  hgld shards ls                                        files, rows and classes\n"+
+			"  hgld shards show                                      files, rows and classes\n"+
 			"  hgld shards cat --split train --row 17                a row as JSON\n"+
-			"  hgld shards verify                                    compare every byte with its hash",
+			"  hgld shards check                                     compare every byte with its hash",
 		shardsBuildCommand(),
-		shardsFetchCommand(), shardsPlanCommand(), shardsSliceCommand(),
-		shardsFinishCommand(), shardsLsCommand(), shardsCatCommand(),
-		shardsVerifyCommand(), shardsCardCommand(), shardsConvertCommand(),
+		shardsFetchCommand(), shardsShowCommand(), shardsCatCommand(),
+		shardsCheckCommand(), shardsCardCommand(), shardsConvertCommand(),
 	)
 }
 
-func shardsBuildExamples() string {
-	text := "  hgld shards build --dataset folder --input photos               photos/fruit/apple/1.jpg: two levels\n" +
-		"  hgld shards build --input photos.csv --levels fine,coarse       paths and label columns\n" +
-		"  hgld shards build --input photos.csv --images photos.zip …      read the images from the archive\n" +
-		"  hgld shards build --input images.csv --labels labels.csv        landmarks with the labels of stage 3\n" +
-		"  hgld shards build --dataset sop --input Stanford_Online_Products\n" +
-		"  hgld shards build --dataset inaturalist --input inat2018 --levels species,group\n" +
-		"  hgld shards build --short-side 0                                keep every file byte for byte\n" +
-		"  hgld shards build --allow-missing 0.05                          accept up to 5 % missing or broken images\n" +
-		"\nDATA SETS:\n"
-	for _, e := range dataset.All {
-		text += fmt.Sprintf("  %-12s %s\n", e.Name, e.About)
-	}
-	return strings.TrimSuffix(text, "\n")
-}
-
-// openSource opens the data set named in the settings. wanted tells of which groups everything is needed; nil: of all.
+// openSource opens the data set named in the settings. wanted reports whether everything of a group is needed; nil: it
+// always is.
 func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards.Source, *shards.Options, error) {
 	if s.Shards > 0 { // they do not follow the groups
 		wanted = nil
@@ -153,18 +118,19 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 	if err := s.outInInput(); err != nil {
 		return nil, nil, err
 	}
-	j.say("reading %s", s.Input)
+	j.log("reading %s", s.Input)
 	src, err := importer.Open(j.ctx, dataset.Settings{Input: s.Input, Images: s.Images, Labels: s.Labels,
 		Levels: s.Levels, Split: labels.Split(s.Split), Columns: s.Columns, SplitFolders: s.SplitFolders,
-		Uneven: s.Uneven, NoClass: s.NoClass, Subset: s.Subset, Wanted: wanted, Extensions: img.HEIFExtensions(o.HEIF)})
+		PartialLabels: s.PartialLabels, NAValues: s.NAValues, Subset: s.Subset, Wanted: wanted,
+		Extensions: img.HEIFExtensions(o.HEIF)})
 	if err != nil {
 		return nil, nil, sourceError(err)
 	}
 	if known, ok := src.(interface{ Notes() []string }); ok {
-		j.sayAll("note: %s", known.Notes())
+		j.logAll("note: %s", known.Notes())
 	}
 	if s.Taxonomy != "" {
-		taller, err := dataset.Below(j.ctx, src, s.Taxonomy, s.NoClass)
+		taller, err := dataset.Below(j.ctx, src, s.Taxonomy, s.NAValues)
 		if err != nil {
 			return nil, nil, errors.Join(sourceError(err), src.Close())
 		}
@@ -173,7 +139,7 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 	if err := checkLevelCount(src.Levels()); err != nil {
 		return nil, nil, errors.Join(err, src.Close())
 	}
-	if s.Labelled {
+	if s.PartialLabels == dataset.DropPartial {
 		src = dataset.Labelled(src)
 	}
 	if s.Exclude != "" {
@@ -186,59 +152,6 @@ func (s *shardsSettings) openSource(j *job, wanted func(group int) bool) (shards
 	return src, o, nil
 }
 
-// runShardsBuild runs `hgld shards build`.
-func runShardsBuild(j *job, s *shardsSettings, replace bool, scratch string) error {
-	if err := checkScratch(scratch, s.Out); err != nil {
-		return err
-	}
-	src, o, err := s.openSource(j, nil)
-	if err != nil {
-		return err
-	}
-	o.Replace, o.Scratch = replace, scratch
-	if o.Made, err = s.provenance(j); err != nil {
-		return errors.Join(err, src.Close())
-	}
-	end := showImages(j, o)
-	result, err := shards.Build(j.ctx, src, s.Out, *o)
-	end()
-	if err := errors.Join(err, src.Close()); err != nil {
-		listRefused(j, err)
-		return shardsError(err)
-	}
-	s.sayUnknown(j, src)
-	if j.json {
-		err = writeJSON(j, result.Manifest.Summary())
-	} else {
-		printBuilt(j, s, result)
-	}
-	return errors.Join(err, failureError(result.Failures,
-		s.Out+"/"+shards.FailuresFile+" lists them; repair them and run the same command again"))
-}
-
-// sayUnknown counts the images of the list exclude that the data set does not have.
-func (s *shardsSettings) sayUnknown(j *job, src shards.Source) {
-	if w, is := src.(*dataset.Excluding); is && w.Unknown() > 0 {
-		j.say("note: %s of %s without an image in the data set", count(w.Unknown(), "line"), s.Exclude)
-	}
-}
-
-// showImages shows the number of finished images.
-func showImages(j *job, o *shards.Options) (end func()) {
-	var bar *terminal.Progress
-	o.Progress = func(done, total int, shard string) {
-		if bar == nil {
-			bar = j.progress("images", total)
-		}
-		bar.Set(done, shard)
-	}
-	return func() {
-		if bar != nil {
-			bar.End()
-		}
-	}
-}
-
 // shardsOptions converts the settings to the package's options.
 func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	o, err := s.options(j)
@@ -249,7 +162,7 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.HEIF = decoder.HEIF
+	o.HEIF, o.JPEG = decoder.HEIF, decoder.JPEG
 	if s.Hierarchy != "" {
 		if o.Hierarchy, err = labels.OpenHierarchy(s.Hierarchy); err != nil {
 			return nil, err
@@ -260,11 +173,11 @@ func shardsOptions(j *job, s *shardsSettings) (*shards.Options, error) {
 
 // options are the options for which no file has to be read.
 func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
-	o = shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: s.Workers}
+	o = shards.Options{Tool: "hgld " + version, Taxonomy: writeTaxonomy, Workers: j.threads}
 	o.AllowMissing = s.AllowMissing
 	o.Shards, o.ImagesPerShard, o.Limit = s.Shards, s.ImagesPerShard, j.limit
 	o.ShortSide, o.HeadersOnly = s.ShortSide, s.HeadersOnly
-	o.Attribution = s.Attribution || s.Dataset == "gldv2" && !s.Unattributed
+	o.Attribution = s.Dataset == "gldv2" && !s.Unattributed
 	o.MarkUnattributed = s.Dataset == "gldv2" && s.Unattributed
 	if s.ShortSide > 0 {
 		o.Quality = s.Quality
@@ -272,56 +185,23 @@ func (s *shardsSettings) options(j *job) (o shards.Options, err error) {
 	if o.Workers == 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if s.Attribution && s.Unattributed {
-		return o, usagef("attribution and allow_unattributed exclude each other")
-	}
 	o.ShardBytes, err = s.shardBytes()
 	return o, err
 }
 
-// shardsError adds the next steps that hold for data sets alone.
+// shardsError adds the next steps for errors of data sets.
 func shardsError(err error) error {
 	var two *labels.ParentsError
 	switch {
 	case errors.As(err, new(*filelock.LockedError)):
-		return withHint(err, "wait for that process, or stop it: its finished shards are kept")
+		return withHint(err, "wait for that process, or stop it; its finished shards are kept")
 	case errors.As(err, &two) && slices.Contains(two.Parents[:], ""):
-		return withHint(err, "fill in the class, or pass --uneven keep: a missing level then says nothing (docs/labels.md)")
+		return withHint(err, "fill in the class, or pass --partial-labels keep: a missing level is then unknown "+
+			"(docs/label-semantics.md)")
 	case errors.As(err, &two):
 		return withHint(err, "`hgld labels check` lists all such rows of the label file")
 	}
 	return err
-}
-
-// listRefused prints the images that kept a data set from being published: all of them as
-// JSON, or the first few as text.
-func listRefused(j *job, err error) {
-	var refused *shards.RefusedError
-	switch {
-	case !errors.As(err, &refused):
-	case j.json:
-		refused.WriteJSON(j.stdout) // the command returns the refusal as its error
-	case len(refused.Failures) > 1: // if there is only one, the error names it
-		j.say("%s", refused.List(10, "--json prints all"))
-	}
-}
-
-func printBuilt(j *job, s *shardsSettings, r *shards.Result) {
-	j.sayAll("note: %s", r.Notes)
-	j.print("%s", r.Manifest.BuiltText())
-	if r.Kept > 0 {
-		j.say("%s there already", count(r.Kept, "shard"))
-	}
-	j.print("%s written\n", s.Out)
-}
-
-// failureError returns an error that counts the missing images by reason, nil for none.
-func failureError(failures []shards.Failure, hint string) error {
-	if len(failures) == 0 {
-		return nil
-	}
-	err := fmt.Errorf("shards build: %s left out (%s)", count(len(failures), "image"), shards.CountFailures(failures))
-	return withHint(withCode(exitSomeFailed, err), "%s", hint)
 }
 
 // outInInput returns an error if the output is inside the class folders, because the next
@@ -348,7 +228,7 @@ func sourceError(err error) error {
 	case errors.As(err, new(*registry.UnknownError)):
 		return withCode(exitUsage, err)
 	case errors.As(err, &cell):
-		return withHint(err, "--no-class %s says that it means no class, --no-class=-1 that it is one", word(cell.Word))
+		return withHint(err, "--na-values %s if it means no class, --na-values=-1 if it is a class", word(cell.Word))
 	}
 	return err
 }
@@ -363,7 +243,8 @@ func (s *shardsSettings) importer() (dataset.Importer, error) {
 		return nil, withCode(exitUsage, fmt.Errorf("subset: %w", registry.Unknown("subset", s.Subset, dataset.GLDv2Subsets)))
 	}
 	importer, err := dataset.Find(s.Dataset)
-	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() {
+	if info, other := os.Stat(s.Input); err == nil && s.Dataset == "csv" && other == nil && info.IsDir() &&
+		dataset.Kind(s.Input) != "csv" {
 		err = withHint(fmt.Errorf("input is the folder %s, but the data set csv reads a table", s.Input),
 			"use --dataset %s to read it; read a published data set by its own name", word(dataset.Kind(s.Input)))
 	}
@@ -392,4 +273,41 @@ func shardsArgument(path string) string {
 		return "hgld shards build --dataset folder --input " + word(path)
 	}
 	return "hgld shards build --input " + word(path)
+}
+
+// shardsAdvice has the exit codes and next steps for errors of a data set in shards.
+var shardsAdvice = []advice{
+	kind(exitLocked, func(*shards.ConcurrentBuildError) string {
+		return "let one of the processes write to another place (--out), and run the same command again"
+	}),
+	kind(exitOK, func(e *shards.UnfinishedError) string {
+		if e.NoFolder {
+			return "`hgld shards build` writes one"
+		}
+		return "`hgld shards build` finishes it"
+	}),
+	kind(exitOK, refusedBuild),
+	kind(exitTemporary, func(*shards.ReadError) string {
+		return "no image was left out; run the same command again once the file can be read"
+	}),
+	kind[*shards.InputError](exitIntegrity, nil),
+	kind(exitIntegrity, func(e *shards.DamageError) string {
+		if e.File == shards.WebDatasetFile || strings.HasSuffix(e.File, ".tar") {
+			return "`hgld shards convert` writes the folder again"
+		}
+		return "`hgld shards check` shows the extent of the damage"
+	}),
+}
+
+// refusedBuild is the hint for a build that was not published.
+func refusedBuild(e *shards.RefusedError) string {
+	switch {
+	case e.Fewer:
+		return "the finished data set is unchanged; repair the input, write to another folder (--out), " +
+			"or replace it: `hgld shards build --replace`"
+	case len(e.Failures) == e.Images:
+		return "check the paths of the images, or name their folder with --images"
+	}
+	return fmt.Sprintf("repair them, or allow their absence: --allow-missing %g (in hgld.yaml: shards.allow_missing)",
+		e.Share())
 }

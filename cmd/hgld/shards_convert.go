@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/objectstore/address"
 	"hgld/internal/pipeline"
 	"hgld/internal/registry"
 	"hgld/internal/terminal"
@@ -19,7 +20,7 @@ func shardsConvertCommand() *cli.Command {
 	return &cli.Command{
 		Name: "convert", Usage: "write finished shards in another format", ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards convert --to webdataset --out tars          TAR files, for the webdataset library\n" +
-			"  hgld shards convert --to webdataset --out tars other    shards of a folder, or of s3://bucket/prefix",
+			"  hgld shards convert --to webdataset --out tars other    shards of a folder, or of " + address.Form,
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "to", Usage: "`FORMAT`: webdataset"},
 			&cli.StringFlag{Name: "out", Usage: "`FOLDER` to write"},
@@ -54,7 +55,7 @@ func runShardsConvert(c *cli.Context, j *job) (err error) {
 	}
 	set, err := shards.Open(j.ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(err, "`hgld shards build` makes a data set")
+		return withHint(err, "`hgld shards build` writes a data set")
 	}
 	if err != nil {
 		return err
@@ -92,11 +93,11 @@ func printConverted(j *job, d *shards.WebDataset, out string) error {
 	if err := j.show(d, text.String()); err != nil {
 		return err
 	}
-	uneven := ""
-	if d.Uneven {
-		uneven = " --uneven keep"
+	partial := ""
+	if d.Partial {
+		partial = " --partial-labels keep"
 	}
-	j.say("`hgld shards build --dataset webdataset --input %s --hierarchy %s --short-side 0%s --out FOLDER` reads them",
-		word(out), word(filepath.Join(out, shards.HierarchyFile)), uneven)
+	j.log("`hgld shards build --dataset webdataset --input %s --hierarchy %s --short-side 0%s --out FOLDER` reads them",
+		word(out), word(filepath.Join(out, shards.HierarchyFile)), partial)
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // publishGLDv2 serves tables of one line and a TAR for each split. A TAR arrives in pieces, with pauses.
@@ -52,23 +54,19 @@ func TestKilledFetchContinues(t *testing.T) {
 	file := filepath.Join(dir, "index", "images_000.tar")
 	for kill := range 4 {
 		cmd := exec.Command("hgld", args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			if info, err := os.Stat(file + ".part"); err == nil && info.Size() > int64(kill+1)*8<<20 {
 				break
 			}
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Kill())
 		if err := cmd.Wait(); err == nil {
 			t.Error("the process ended before it was killed")
 		}
 	}
 	code, out, errs := run(t, args...)
-	if code != exitOK || !strings.Contains(out, "10 of 10 files") || !strings.Contains(out, "9 there already") {
+	if code != exitOK || !strings.Contains(out, "10 of 10 files") || !strings.Contains(out, "9 fetched before") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, tar) {
@@ -89,11 +87,11 @@ func TestShardsFetchSaysWhatItDid(t *testing.T) {
 		{"--disk much gldv2", `--disk: "much" is not a size`, exitUsage},
 		{"--limit 1 --from s3://google-landmark --out other gldv2", "want an address", exitUsage},
 		{"--limit 1 --disk 20B gldv2", "has 3 bytes, the folder holds 18 bytes, and it may hold 20 bytes", exitFailed},
-		{"--limit 1 gldv2 1/2", "gldv2: 6 of 12 files", exitOK},
-		{"--limit 1 gldv2 auto/2", "gldv2: 6 of 12 files", exitOK},
+		{"--limit 1 gldv2 --slice 1/2", "gldv2: 6 of 12 files", exitOK},
+		{"--limit 1 gldv2 --slice auto/2", "gldv2: 6 of 12 files", exitOK},
 		{"--limit 1 --json gldv2", `"kept": 12`, exitOK},
 		{"--limit 1 --from " + from + "/x --out other gldv2", "404 Not Found\n  --from is the folder that has", exitFailed},
-		{"gldv2 5/4", "want N/T", exitUsage},
+		{"gldv2 --slice 5/4", "want N/T", exitUsage},
 	} {
 		args := append([]string{"shards", "fetch", "--from", from}, strings.Fields(c.args)...)
 		code, out, errs := run(t, args...)

@@ -8,42 +8,40 @@ import (
 	"testing"
 
 	"hgld/internal/testing/iotrace"
+	"hgld/internal/testing/must"
 )
 
-// TestFinishOpensNoInputAndNoShard builds a data set by a job array whose second task dies, lets plan name what is
+// TestFinishOpensNoInputAndNoShard builds a data set by a job array whose second task dies, asks for what is
 // missing, and finishes it. All opened files are recorded.
 func TestFinishOpensNoInputAndNoShard(t *testing.T) {
 	publishedFolders(t)
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(os.Getwd())(t)
 	settings := []string{"--dataset", "cub", "--input", "CUB_200_2011", "--images-per-shard", "2"}
-	line := func(command, out string, more ...string) []string {
-		return append(append([]string{"shards", command, "--out", out}, settings...), more...)
+	line := func(out string, more ...string) []string {
+		return append(append([]string{"shards", "build", "--out", out}, settings...), more...)
 	}
-	mustRun(t, here, line("build", "whole")...)
+	mustRun(t, here, line("whole")...)
 
 	task := func(id, least, most, count string) {
 		for name, value := range map[string]string{"ID": id, "MIN": least, "MAX": most, "COUNT": count} {
 			t.Setenv("SLURM_ARRAY_TASK_"+name, value)
 		}
-		mustRun(t, here, line("slice", "many", "auto/3")...)
+		mustRun(t, here, line("many", "--slice", "auto/3")...)
 	}
 	task("1", "1", "3", "3")
 	task("3", "1", "3", "3")
-	cmd, out := hgldIn(t, here, line("finish", "many")...)
+	cmd, out := hgldIn(t, here, line("many", "--slice", "finish")...)
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitUsage ||
 		!strings.Contains(out.String(), "of 3 slices, these are missing: 2") {
 		t.Errorf("finish without slice 2: %v\n%s", err, out)
 	}
-	missing := strings.TrimSpace(mustRun(t, here, line("plan", "many", "-q", "--missing", "3")...))
+	missing := strings.TrimSpace(mustRun(t, here, line("many", "-q", "--slice", "missing/3")...))
 	if !strings.HasSuffix(missing, "2") {
 		t.Fatalf("missing: %q", missing)
 	}
 	task("2", "2", "2", "1") // sbatch --array=2
 
-	cmd, out = hgldIn(t, here, line("finish", "many")...)
+	cmd, out = hgldIn(t, here, line("many", "--slice", "finish")...)
 	calls, err := iotrace.Count(t.Context(), cmd, here)
 	if err != nil || !cmd.ProcessState.Success() {
 		t.Fatalf("%v\n%s", err, out)
@@ -66,15 +64,14 @@ func TestFinishOpensNoInputAndNoShard(t *testing.T) {
 	if got, want := treeOf(t, "many"), treeOf(t, "whole"); !maps.Equal(got, want) {
 		t.Errorf("the bytes differ from those of one build: %s", differing(want, got))
 	}
-	mustRun(t, here, line("finish", "many", "--deep")...)
-	mustRun(t, here, "shards", "verify", "many")
+	mustRun(t, here, "shards", "check", "many")
 }
 
 // treeOf returns the files below a folder with their contents.
 func treeOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -82,9 +79,6 @@ func treeOf(t *testing.T, dir string) map[string]string {
 		rel, _ := filepath.Rel(dir, path)
 		all[rel] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/internal/testing/testfile"
 )
 
@@ -18,19 +19,10 @@ func drawings(t *testing.T, paths ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for i, path := range paths {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, sketch.Picture(0, i, 0, 20)); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		f := must.Get(os.Create(path))(t)
+		must.Do(t, png.Encode(f, sketch.Picture(0, i, 0, 20)))
+		must.Do(t, f.Close())
 	}
 }
 
@@ -38,10 +30,8 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 	drawings(t, "omniglot/Greek/character01/1.png", "omniglot/Greek/character02/1.png",
 		"omniglot/Latin/character01/1.png",
 		"near/training/a/1.png", "near/testing/b/2.png", "1.png", "2.png")
-	if err := os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("turned.csv", []byte("path,group,product\n1.png,fruit,apple\n2.png,fruit,pear\n"),
+		0o644))
 	for _, c := range []struct {
 		args string
 		code int
@@ -57,8 +47,8 @@ func TestShardsOfFoldersAsPublished(t *testing.T) {
 				"note: the levels are read as product,group, finest first", "product: 2 classes", "group: 1 class"}},
 		{"--dataset folder --input near --out other", exitFailed,
 			[]string{"the folders testing, training may be splits or classes; say which",
-				"--split-folders testing=test,training=train"}},
-		{"--dataset folder --input near --split-folders testing=test,training=train --out other", 0,
+				"-o split_folders=testing=test,training=train"}},
+		{"--dataset folder --input near -o split_folders=testing=test,training=train --out other", 0,
 			[]string{"train: 1 image ", "test: 1 image "}},
 		{"--dataset folder --input omniglot --out omniglot/shards", exitUsage,
 			[]string{"out is omniglot/shards, which is inside input, omniglot", "--out omniglot-shards"}},
@@ -89,10 +79,8 @@ func TestTooManyLevelsAreRefused(t *testing.T) {
 		names = append(names, "l"+strconv.Itoa(l))
 	}
 	list := strings.Join(names, ",")
-	if err := os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("t.csv", []byte("path,"+list+"\n1.png"+strings.Repeat(",a", len(names))+"\n"),
+		0o644))
 	code, _, errs := run(t, "shards", "build", "--input", "t.csv", "--levels", list)
 	if _, err := os.Stat("shards"); code != exitUsage || err == nil ||
 		!strings.Contains(errs, "there are 2000 levels; want at most 126") {

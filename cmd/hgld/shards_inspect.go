@@ -29,11 +29,11 @@ func shardsFolder(j *job) (string, error) {
 	return s.Out, err
 }
 
-func shardsLsCommand() *cli.Command {
+func shardsShowCommand() *cli.Command {
 	return &cli.Command{
-		Name: "ls", Usage: "list files and rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
-		Description: "  hgld shards ls                 the project's shards\n  hgld shards ls --" +
-			"json other    MANIFEST.json without the hashes",
+		Name: "show", Usage: "list files and rows, and the classes of each level with their images", ArgsUsage: "[FOLDER]",
+		Description: "  hgld shards show                 the project's shards\n" +
+			"  hgld shards show --json other    MANIFEST.json without the hashes",
 		Flags: append(commonFlags(), &cli.IntFlag{Name: "limit",
 			Usage: "print the first `N` classes of a level (0: all)", Value: 10}),
 		Action: action(func(c *cli.Context, j *job) error {
@@ -56,15 +56,14 @@ func shardsCatCommand() *cli.Command {
 		ArgsUsage: "[FOLDER]",
 		Description: "  hgld shards cat --split train                           all rows of a split\n" +
 			"  hgld shards cat --split test --row 17 --count 3         three rows\n" +
-			"  hgld shards cat --split test --image 17 --out 17.jpg    one image\n" +
+			"  hgld shards cat --split test --row 17 --out 17.jpg      the image of a row\n" +
 			"  hgld shards cat --id 75b4b5c0de1d9cb8                    the row of an image, of any split",
 		Flags: append(commonFlags(),
 			&cli.StringFlag{Name: "split", Usage: "`SPLIT` to read; default: the only one"},
 			&cli.StringFlag{Name: "id", Usage: "the row of the image with this `ID`, or with --out its image"},
-			&cli.IntFlag{Name: "row", Usage: "first row"},
-			&cli.IntFlag{Name: "count", Usage: "number of rows (default: from --row 1, else all)"},
-			&cli.IntFlag{Name: "image", Usage: "write the image of row `I` to --out"},
-			&cli.StringFlag{Name: "out", Usage: "`FILE` for --image"},
+			&cli.IntFlag{Name: "row", Usage: "the `N`th row, counted from 0"},
+			&cli.IntFlag{Name: "count", Usage: "print `N` rows (default: 1 with --row, all without)"},
+			&cli.StringFlag{Name: "out", Usage: "write the image of --row or --id to this `FILE`"},
 			replaceFlag(),
 		),
 		Action: action(func(c *cli.Context, j *job) error {
@@ -96,8 +95,11 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	if c.IsSet("image") {
-		return writeImage(j, view, c.Int("image"), c.String("out"))
+	if c.IsSet("out") {
+		if !c.IsSet("row") || c.IsSet("count") {
+			return usagef("--out writes the image of one row: name it with --row or --id, without --count")
+		}
+		return writeImage(j, view, c.Int("row"), c.String("out"))
 	}
 	from, n := c.Int("row"), view.Len()
 	if c.IsSet("row") {
@@ -122,7 +124,7 @@ func runShardsCat(c *cli.Context, j *job) (err error) {
 // catImage prints the row of the image with an id, in the given split or any, or writes the image.
 func catImage(c *cli.Context, j *job, set *shards.Set) error {
 	id := c.String("id")
-	for _, other := range []string{"row", "count", "image"} {
+	for _, other := range []string{"row", "count"} {
 		if c.IsSet(other) {
 			return usagef("--id and --%s exclude each other", other)
 		}
@@ -153,11 +155,8 @@ func catImage(c *cli.Context, j *job, set *shards.Set) error {
 }
 
 func writeImage(j *job, view *shards.View, row int, out string) error {
-	if out == "" {
-		return usagef("--image needs --out, the file to write")
-	}
 	if row < 0 || row >= view.Len() {
-		return usagef("--image is %d, but the split has rows 0 to %d", row, view.Len()-1)
+		return usagef("--row is %d, but the split has rows 0 to %d", row, view.Len()-1)
 	}
 	if err := j.checkOutputs("shards cat", nil, pipeline.Output{Path: out, Kind: kindForeign}); err != nil {
 		return err
@@ -169,7 +168,7 @@ func writeImage(j *job, view *shards.View, row int, out string) error {
 	if err := atomicfile.WriteFile(out, data); err != nil {
 		return err
 	}
-	j.say("image %s, %s, written to %s", view.ID(row), shards.FormatSize(int64(len(data))), out)
+	j.log("image %s, %s, written to %s", view.ID(row), shards.FormatSize(int64(len(data))), out)
 	return nil
 }
 
@@ -187,34 +186,33 @@ func printRows(j *job, view *shards.View, landmarks bool) error {
 	return nil
 }
 
-func shardsVerifyCommand() *cli.Command {
+func shardsCheckCommand() *cli.Command {
 	return &cli.Command{
-		Name: "verify", ArgsUsage: "[FOLDER]",
+		Name: "check", ArgsUsage: "[FOLDER]",
 		Usage: "compare every file and image with its hash; exit code 4 if one differs or cannot be read",
-		Description: "  hgld shards verify                     everything\n" +
-			"  hgld shards verify --subset 2/7        every seventh shard, for example one part per weekday\n" +
-			"  hgld shards verify --repair            rebuild companion files: .idx, STATS.json …",
+		Description: "  hgld shards check                      everything\n" +
+			"  hgld shards check --slice 2/7          every seventh shard, for example one slice per weekday\n" +
+			"  hgld shards check --repair             rebuild companion files: .idx, STATS.json …",
 		Flags: append(commonFlags(),
-			&cli.StringFlag{Name: "subset", Usage: "part `N/T`: every T-th shard, starting with the N-th"},
+			sliceFlag(""),
 			&cli.BoolFlag{Name: "repair", Usage: "rebuild missing or damaged companion files from the shards"},
 		),
 		Action: action(func(c *cli.Context, j *job) error {
-			return runShardsVerify(c, j)
+			return runShardsCheck(c, j)
 		}),
 	}
 }
 
-func runShardsVerify(c *cli.Context, j *job) error {
+func runShardsCheck(c *cli.Context, j *job) error {
 	dir, err := shardsFolder(j)
 	if err != nil {
 		return err
 	}
-	var o shards.VerifyOptions
-	if text := c.String("subset"); text != "" {
-		if o.Subset, o.Of, err = shards.ParseSubset(text); err != nil {
-			return withCode(exitUsage, err)
-		}
+	part, err := sliceOf(c)
+	if err != nil {
+		return err
 	}
+	o := shards.VerifyOptions{Slice: part.n, Of: part.of}
 	v, err := verifyShards(j, dir, o)
 	if err == nil && c.Bool("repair") && len(v.Damage) > 0 {
 		if err := repairShards(j, dir, v.Damage); err != nil {
@@ -231,12 +229,12 @@ func runShardsVerify(c *cli.Context, j *job) error {
 	if len(v.Damage) == 0 {
 		return nil
 	}
-	return withHint(withCode(exitIntegrity, fmt.Errorf("shards verify: %s is damaged", dir)),
+	return withHint(withCode(exitIntegrity, fmt.Errorf("shards check: %s is damaged", dir)),
 		"`hgld shards build` with the same inputs rebuilds the damaged shards and keeps the others")
 }
 
 func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified, error) {
-	j.say("verifying %s", dir)
+	j.log("checking %s", dir)
 	var bar *terminal.Progress
 	o.Progress = func(done, total int, shard string) {
 		if bar == nil {
@@ -252,7 +250,7 @@ func verifyShards(j *job, dir string, o shards.VerifyOptions) (*shards.Verified,
 		if dataset.FirstImage(dir) != "" {
 			return nil, withHint(err, "%s", buildFirst(dir))
 		}
-		return nil, withHint(err, "`hgld shards build` makes a data set")
+		return nil, withHint(err, "`hgld shards build` writes a data set")
 	}
 	return v, err
 }

@@ -2,49 +2,32 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/classes"
 	"hgld/internal/pipeline"
-	"hgld/shards"
+	"hgld/internal/spelling"
 	"hgld/shards/dataset"
 	"hgld/shards/provenance"
 )
 
-// provenance returns the contents of BUILD.json, except settings and inputs.
-func (s *shardsSettings) provenance(j *job) (shards.Provenance, error) {
-	source, err := s.source()
-	if err != nil {
-		return shards.Provenance{}, err
-	}
-	t := provenance.New(projectRecords{j.project}, source)
-	if s.Hierarchy != "" {
-		if err := t.Hierarchy(j.ctx, s.Hierarchy); err != nil {
-			return t.Provenance(), err
-		}
-	}
-	if s.Labels != "" {
-		if err := t.Labels(j.ctx, s.Labels); err != nil {
-			return t.Provenance(), err
-		}
-	}
-	return t.Provenance(), nil
-}
-
 // source returns the settings of the importer, as BUILD.json records them.
-func (s *shardsSettings) source() (provenance.Settings, error) {
+func (s *shardsSettings) source() provenance.Settings {
 	source := provenance.Settings{Dataset: s.Dataset, Input: s.Input, Images: s.Images, Labels: s.Labels,
-		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, NoClass: s.NoClass,
-		Labelled: s.Labelled, Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude,
+		Hierarchy: s.Hierarchy, Levels: s.Levels, Split: s.Split, SplitFolders: s.SplitFolders, NAValues: s.NAValues,
+		Labelled: s.PartialLabels == dataset.DropPartial, Unattributed: s.Unattributed, Subset: s.Subset, Exclude: s.Exclude,
 		Taxonomy: s.Taxonomy}
-	if s.Uneven != shardsStage().Defaults().Uneven {
-		source.Uneven = s.Uneven
+	if s.PartialLabels == classes.KeepPartial || s.PartialLabels == dataset.RepeatPartial {
+		source.Partial = s.PartialLabels
 	}
 	if s.Columns != (dataset.Columns{}) {
 		source.Columns = &s.Columns
 	}
-	return source, source.DropFolders()
+	return source
 }
 
 // projectRecords implements provenance.Records with the stamps of a project.
@@ -95,4 +78,74 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 		to.Same = was.In[file] != "" && was.In[file] == now[to.Path]
 	}
 	return r, "", nil
+}
+
+// importAdvice has the exit codes and next steps for errors of the importers of data sets.
+var importAdvice = []advice{
+	kind(exitOK, datasetSetting),
+	kind(exitUsage, func(e *classes.OrderError) string {
+		return "name them finest first: --levels " + word(strings.Join(e.Right(), ",")) +
+			"; if the order is right, rename one of the two classes with equal names"
+	}),
+	kind(exitUsage, func(e *dataset.NotShardsError) string {
+		if !e.Buildable {
+			return "`hgld shards build` writes one"
+		}
+		return buildFirst(e.Path)
+	}),
+	kind(exitUsage, func(e *dataset.AddressesError) string {
+		if e.Local != "" {
+			return "name the column of local paths: -o columns.path=" + word(e.Local)
+		}
+		return "download them first, and name their folder (--images FOLDER) if they are saved under the last part of " +
+			"their addresses, or else a column of local paths (-o columns.path=COLUMN)"
+	}),
+	kind(exitFailed, func(*dataset.NameError) string {
+		return "rename it; all names of Windows-1252 in a folder: convmv -f windows-1252 -t utf8 -r --notest FOLDER"
+	}),
+	kind(exitUsage, func(e *dataset.NoPictureError) string {
+		if strings.Contains(e.Path, "://") {
+			return "download it first: the query is an image file on this machine"
+		}
+		return "the query is an image file; --id searches for a row of the index"
+	}),
+	kind(exitUsage, func(e *spelling.MissingError) string {
+		return "set na_values to " + word(e.Word) + " to treat it as no class, or to -1 to treat it as a class"
+	}),
+}
+
+// datasetSetting is the hint for a data set that another setting of its importer would mend.
+func datasetSetting(e *dataset.SettingError) string {
+	value := func(otherwise string) string {
+		if len(e.Values) == 0 {
+			return otherwise
+		}
+		return word(strings.Join(e.Values, ""))
+	}
+	switch {
+	case e.Setting == "levels":
+		return "name the columns of classes, finest first: --levels " + value("COLUMN,…")
+	case e.Setting == "split_folders" && len(e.Values) == 2:
+		return fmt.Sprintf("for splits: -o split_folders=%s; for classes: -o split_folders=%s", word(e.Values[0]),
+			word(e.Values[1]))
+	case e.Setting == "partial_labels":
+		return "--partial-labels repeat uses the innermost folder, --partial-labels keep leaves the missing levels without " +
+			"a class"
+	case e.Setting == "labels":
+		return "--labels names a label file, such as the labels.csv of `hgld labels build`"
+	}
+	return fmt.Sprintf("name another one: -o %s=%s", e.Setting, value("COLUMN"))
+}
+
+// buildFirst is the hint for images or a table in place of shards.
+func buildFirst(input string) string {
+	switch dataset.Kind(input) {
+	case "coco":
+		return "build shards from its annotations: hgld shards build --dataset coco --input " + word(input)
+	case "folder":
+		return "build shards from class folders: hgld shards build --dataset folder --input " + word(input)
+	case "parquet":
+		return "build shards from a Hugging Face data set: hgld shards build --dataset parquet --input " + word(input)
+	}
+	return "build shards from it: hgld shards build --input " + word(input)
 }

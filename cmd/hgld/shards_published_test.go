@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"hgld/internal/sketch"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/internal/testing/testfile"
 )
 
@@ -27,9 +28,7 @@ type publishedTree struct {
 func (p *publishedTree) picture(t *testing.T, name string, class, view int) {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, sketch.Picture(class%4, class, view, 20), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&buf, sketch.Picture(class%4, class, view, 20), nil))
 	p.files[name] = buf.String()
 }
 
@@ -78,10 +77,7 @@ func cubPictures(t *testing.T) publishedTree {
 }
 
 func carsPictures(t *testing.T) publishedTree {
-	list, err := os.ReadFile(filepath.Join(goldens.Root(), "internal", "matfile", "testdata", "cars_annos.mat"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadFile(filepath.Join(goldens.Root(), "internal", "matfile", "testdata", "cars_annos.mat")))(t)
 	p := publishedTree{map[string]string{"cars_annos.mat": string(list)}, "test", ""}
 	eachPicture(func(class, view int) { p.picture(t, fmt.Sprintf("car_ims/%06d.jpg", 2*class+view+1), class, view) })
 	return p
@@ -188,9 +184,7 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			c.tree.write(t, "published")
-			if err := os.WriteFile(projectFile, []byte(publishedProject), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(projectFile, []byte(publishedProject), 0o644))
 			args := []string{"shards", "build", "--dataset", c.dataset, "--input", "published"}
 			if c.levels != "" {
 				args = append(args, "--levels", c.levels)
@@ -208,15 +202,9 @@ func TestPublishedDataSetsTrainAndEvaluate(t *testing.T) {
 			if c.tree.rank != "" {
 				test = append(test, "--gallery", c.tree.rank)
 			}
-			if code, _, errs := run(t, append([]string{"train", "run", "--dry-run"}, test...)...); code != 0 {
-				t.Fatalf("dry run: exit code %d\n%s", code, errs)
-			}
-			if code, _, errs := run(t, append([]string{"train", "run"}, test...)...); code != 0 {
-				t.Fatalf("train: exit code %d\n%s", code, errs)
-			}
-			if code, _, errs := run(t, append([]string{"eval", "run"}, test...)...); code != 0 {
-				t.Fatalf("eval: exit code %d\n%s", code, errs)
-			}
+			succeeds(t, append([]string{"train", "run", "--dry-run"}, test...)...)
+			succeeds(t, append([]string{"train", "run"}, test...)...)
+			succeeds(t, append([]string{"eval", "run"}, test...)...)
 			r := readResult(t, "eval.json")
 			if wantSelf := c.tree.rank == ""; r.Self != wantSelf || r.Queries != map[bool]int{true: 4, false: 2}[wantSelf] ||
 				!(r.Mean("R@1_level0") >= 0) {

@@ -6,36 +6,32 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
 func TestBuildCompletesTheSlices(t *testing.T) {
 	publishedFolders(t)
 	args := func(more ...string) []string {
-		return append([]string{"shards", more[0], "--dataset", "sop", "--input", "Stanford_Online_Products",
-			"--images-per-shard", "2"}, more[1:]...)
+		return append([]string{"shards", "build", "--dataset", "sop", "--input", "Stanford_Online_Products",
+			"--images-per-shard", "2"}, more...)
 	}
-	must := func(want string, a ...string) {
+	expect := func(want string, a ...string) {
 		t.Helper()
 		code, out, errs := run(t, args(a...)...)
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%v: exit code %d, no %q\n%s%s", a, code, want, out, errs)
 		}
 	}
-	must("12 images in 6 shards, 6 missing\n", "plan")
-	must("1,2,3,4\n", "plan", "--missing", "4")
-	must("slice 2 of 4: 4 images in 2 shards, 0 there already\n", "slice", "2/4")
-	must("1,3,4\n", "plan", "--missing", "4")
-	must("slice 2 of 4: 4 images in 2 shards, 2 there already\n", "slice", "2/4")
-	must("slice 1 of 1: 12 images in 6 shards, 2 there already\n", "slice", "1/1")
-	code, out, errs := run(t, args("build")...)
-	if code != 0 || !strings.Contains(errs, "6 shards there already") {
-		t.Errorf("build: exit code %d\n%s%s", code, out, errs)
-	}
-	must("0 missing", "plan")
-	if code, _, errs := run(t, args("slice")...); code != exitUsage || !strings.Contains(errs, "3/8") {
-		t.Errorf("no slice: exit code %d\n%s", code, errs)
-	}
+	expect("12 images in 6 shards, 9.0 kB, 6 missing\n", "--dry-run")
+	expect("1,2,3,4\n", "--slice", "missing/4")
+	expect("slice 2 of 4: 4 images in 2 shards, 0 already built\n", "--slice", "2/4")
+	expect("1,3,4\n", "--slice", "missing/4")
+	expect("slice 2 of 4: 4 images in 2 shards, 2 already built\n", "--slice", "2/4")
+	expect("slice 1 of 1: 12 images in 6 shards, 2 already built\n", "--slice", "1/1")
+	says(t, exitOK, "6 shards already built", args()...)
+	expect("0 missing", "--dry-run")
+	says(t, exitUsage, "3/8", args("--slice", "third")...)
 }
 
 // In a project, a data set made of slices is the stage's result, of the inputs that the slices have read.
@@ -43,33 +39,31 @@ func TestFinishedSlicesAreTheStageOfTheProject(t *testing.T) {
 	publishedFolders(t)
 	testfile.Write(t, ".", projectFile, "stages: [shards]\n"+
 		"shards: {dataset: sop, input: Stanford_Online_Products, images_per_shard: 2}\n")
-	must := func(want string, args ...string) {
+	expect := func(want string, args ...string) {
 		t.Helper()
 		code, out, errs := run(t, args...)
 		if code != 0 || !strings.Contains(out+errs, want) {
 			t.Errorf("%v: exit code %d, no %q\n%s%s", args, code, want, out, errs)
 		}
 	}
-	must("slice 1 of 2", "shards", "slice", "1/2")
-	must("slice 2 of 2", "shards", "slice", "2/2")
-	must("", "shards", "finish")
-	must("shards   done", "status")
-	must("shards   done", "run", "--until", "shards")
+	expect("slice 1 of 2", "shards", "build", "--slice", "1/2")
+	expect("slice 2 of 2", "shards", "build", "--slice", "2/2")
+	expect("", "shards", "build", "--slice", "finish")
+	expect("shards   done", "status")
+	expect("shards   done", "run", "--until", "shards")
 	if err := os.Remove(".hgld/shards.json"); err != nil { // as if the process had ended before
 		t.Fatal(err)
 	}
-	must("is finished already", "shards", "finish")
-	must("shards   done", "status")
+	expect("is already finished", "shards", "build", "--slice", "finish")
+	expect("shards   done", "status")
 
-	must("slice 1 of 1", "shards", "slice", "1/1", "--out", "other")
-	must("", "shards", "finish", "--out", "other")
-	must("shards   done", "status")
-	if err := os.Remove(".hgld/shards.json"); err != nil {
-		t.Fatal(err)
-	}
-	must("built with other settings", "shards", "finish", "--levels", "super_class")
-	must("built with other settings", "shards", "finish", "--short-side", "100")
-	must("shards   missing", "status")
+	expect("slice 1 of 1", "shards", "build", "--slice", "1/1", "--out", "other")
+	expect("", "shards", "build", "--slice", "finish", "--out", "other")
+	expect("shards   done", "status")
+	must.Do(t, os.Remove(".hgld/shards.json"))
+	expect("built with other settings", "shards", "build", "--slice", "finish", "--levels", "super_class")
+	expect("built with other settings", "shards", "build", "--slice", "finish", "--short-side", "100")
+	expect("shards   missing", "status")
 }
 
 // A table that was changed after the slices had read it makes the finished data set stale.
@@ -80,19 +74,12 @@ func TestFinishRecordsTheTableThatTheSlicesRead(t *testing.T) {
 	if err != nil || len(pictures) == 0 {
 		t.Fatal(err)
 	}
-	picture, err := os.ReadFile(pictures[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Get(os.ReadFile(pictures[0]))(t)
 	testfile.Write(t, ".", "1.jpg", string(picture))
 	testfile.Write(t, ".", "images.csv", "path,kind\n1.jpg,a\n")
-	if code, _, errs := run(t, "shards", "slice", "1/1"); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, "shards", "build", "--slice", "1/1")
 	testfile.Write(t, ".", "images.csv", "path,kind\n1.jpg,b\n")
-	if code, _, errs := run(t, "shards", "finish"); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, "shards", "build", "--slice", "finish")
 	if _, out, _ := run(t, "status"); !strings.Contains(out, "shards   stale    images.csv changed since") {
 		t.Error(out)
 	}
@@ -102,9 +89,7 @@ func TestFinishRecordsTheTableThatTheSlicesRead(t *testing.T) {
 func TestScratchIsOutsideOfTheDataSet(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "set", "tmp")
-	if err := os.MkdirAll(inside, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(inside, 0o755))
 	for scratch, want := range map[string]bool{inside: false, filepath.Dir(inside): false, dir: true, "": true} {
 		if err := checkScratch(scratch, filepath.Dir(inside)); (err == nil) != want {
 			t.Errorf("%s: %v", scratch, err)

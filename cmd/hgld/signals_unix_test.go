@@ -9,14 +9,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // hangUp sends the process the signal of a terminal that has gone.
 func hangUp(t *testing.T) {
 	t.Helper()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(syscall.Getpid(), syscall.SIGHUP))
 }
 
 func TestHangupSavesAndStops(t *testing.T) {
@@ -38,9 +38,7 @@ func TestOnlyASecondInterruptStopsAtOnce(t *testing.T) {
 	ctx, _, end := interruptible(io.Discard)
 	defer end()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGINT} {
-		if err := syscall.Kill(syscall.Getpid(), s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Kill(syscall.Getpid(), s))
 		time.Sleep(repeats + 20*time.Millisecond)
 	}
 	if ctx.Err() == nil {

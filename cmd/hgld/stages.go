@@ -14,10 +14,12 @@ import (
 	"hgld/internal/filehash"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
+	"hgld/internal/usage"
+	"hgld/labels"
 	"hgld/shards"
 	"hgld/train/backbone"
 	"hgld/train/embeddings"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 )
 
 // projectFile is the name of a project's configuration.
@@ -34,7 +36,7 @@ func stagesUntil(ctx context.Context) *pipeline.Pipeline {
 			scrapeStage().Stage, embedStage().Stage, clusterStage().Stage, curateStage().Stage,
 			labelsStage().Stage, shardsStage().Stage, trainStage().Stage, evalStage().Stage,
 		},
-		Keys: []string{deviceKey}, Words: history.Synonyms, Tool: version,
+		Top: defaultMachine, Words: runs.Synonyms, Former: runs.FormerKeys, Tool: version,
 		Folder: identifyFolder, Address: identifyAddress(ctx), Ended: ended, Kinds: outputKinds(),
 	}
 }
@@ -66,15 +68,34 @@ func stageCommand(s pipeline.Stage, name, usage, examples string) *cli.Command {
 		flags = append(flags, replaceFlag())
 	}
 	return &cli.Command{
-		Name: name, Usage: usage, Description: examples,
+		Name: name, Usage: usage, Description: examples, UsageText: settingsOnly(s),
 		Flags:  flags,
 		Action: stageAction(s),
 	}
 }
 
+// settingsOnly is the last line of a stage's help: the settings and the groups of settings that have no flag.
+func settingsOnly(s pipeline.Stage) string {
+	var names []string
+	for _, f := range settings.Fields(s.Settings()) {
+		if !f.HasFlag() && !slices.Contains(names, f.Path[0]) {
+			names = append(names, f.Path[0])
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Settings only (-o): %s; `hgld config show %s` explains them", strings.Join(names, ", "), s.Name)
+}
+
+// overrideOnly is the last line of the help of a command that has no flags for the settings of a stage.
+func overrideOnly(section string) string {
+	return fmt.Sprintf("All settings by -o KEY=VALUE; `hgld config show %s` explains them", section)
+}
+
 // identifyFolder returns the files that identify a data set or a run directory.
 func identifyFolder(dir string) (pipeline.Folder, bool, error) {
-	files, err := history.Files(dir)
+	files, err := runs.Files(dir)
 	if err != nil {
 		return pipeline.Folder{}, false, err
 	}
@@ -125,4 +146,93 @@ func publishedWeights(f settings.Field, path string) string {
 		return ""
 	}
 	return "want a file of weights: hgld models show " + word(path) + " says where they are published"
+}
+
+// projectAdvice has the exit codes and next steps for errors of a project and its stages.
+var projectAdvice = []advice{
+	kind[*usage.Error](exitUsage, nil),
+	kind(exitOK, func(*pipeline.StagesError) string {
+		return "hgld config show --origin says where a value comes from"
+	}),
+	kind(exitNoProject, func(e *pipeline.NoProjectError) string {
+		if e.Dir == "" {
+			return "`hgld init my-project` starts a project; `hgld demo` shows one"
+		}
+		return fmt.Sprintf("`hgld init %s` starts a project there", word(e.Dir))
+	}),
+	kind(exitUsage, func(*pipeline.LiteralTildeError) string { return homeHint }),
+	kind(exitUsage, occupiedOutput),
+	kind(exitUsage, func(e *pipeline.StoreError) string {
+		return fmt.Sprintf("read what the project would send there; `%s` then allows it, and remembers that outside the project",
+			typed(e.Project, "status --allow-store"))
+	}),
+	kind(exitUsage, func(e *pipeline.StageDisabledError) string { return fmt.Sprintf("add %s to that list", e.Stage) }),
+	kind(exitIntegrity, changedInput),
+	kind(exitIntegrity, func(e *pipeline.StampError) string {
+		return fmt.Sprintf("delete it, and `hgld %s` writes it again", e.Command)
+	}),
+	kind(exitOK, missingInput),
+	kind(exitSomeFailed, stoppedRun),
+}
+
+// occupiedOutput is the hint for an output that is not free.
+func occupiedOutput(e *pipeline.OutputError) string {
+	switch {
+	case e.Folder:
+		return "name a new or empty folder"
+	case e.Edited && e.Command == "curate apply":
+		return fmt.Sprintf("`hgld curate import --log LOG %s` makes edits of the changes; `hgld %s --replace` overwrites the file",
+			word(filepath.Base(e.Path)), e.Command)
+	case e.Replaceable:
+		return fmt.Sprintf("name another file, or overwrite this one: `hgld %s --replace`", e.Command)
+	}
+	return "name another file"
+}
+
+// stoppedRun is the hint for a run that ended before its last stage.
+func stoppedRun(e *pipeline.StoppedError) string {
+	again := typed(e.Project, "run")
+	if e.Retryable {
+		return fmt.Sprintf("`%s` tries them again first; `%s` goes on without them", again, typed(e.Project, e.Next))
+	}
+	return fmt.Sprintf("`%s` goes on without them", again)
+}
+
+// changedInput is the hint for an input that was changed after a stage wrote it.
+func changedInput(e *pipeline.ChangedError) string {
+	again := typed(e.Project, e.Writer)
+	way := "`%s` writes it again"
+	switch {
+	case e.Writer == e.Reader:
+		way = "delete it, and `%s` makes it again"
+	case e.Kept:
+		again += " --replace"
+	}
+	return fmt.Sprintf(way+"; if it was changed on purpose, --accept-changed accepts it and records that", again)
+}
+
+const homeHint = "only a shell replaces ~ by your home folder, and only at the start of a word: write the folder out"
+
+// missingInput is the hint for an input that does not exist.
+func missingInput(e *pipeline.MissingInputError) string {
+	switch {
+	case e.Writer != "":
+		return fmt.Sprintf("`%s` writes it", typed(e.Project, e.Writer))
+	case e.Setting != nil && e.Setting.Key() == "logs" && e.Project.Origin("curate.logs") == "default":
+		return fmt.Sprintf("`%s` writes it", typed(e.Project, byHand["curate"]))
+	case e.Setting == nil:
+		return fmt.Sprintf("name another file: hgld %s --help", e.Command)
+	case slices.Contains(strings.Split(filepath.ToSlash(e.Path), "/"), "~"):
+		return homeHint
+	}
+	if meant := fileAdvice(*e.Setting, e.Path); meant != "" {
+		return meant
+	}
+	if now := labels.NameNow(e.Path); now != "" {
+		return "its name is now " + now
+	}
+	if !e.Setting.HasFlag() {
+		return fmt.Sprintf("name another one: -o %s=…", e.Setting.Key())
+	}
+	return fmt.Sprintf("name another one: --%s …", e.Setting.Flag())
 }

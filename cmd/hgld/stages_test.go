@@ -4,16 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
 // printOf is the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
 	t.Helper()
-	prints, err := stages().Fingerprint([]string{path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	prints := must.Get(stages().Fingerprint([]string{path}))(t)
 	return prints[path]
 }
 

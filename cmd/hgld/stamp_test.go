@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/scrape"
@@ -18,10 +19,7 @@ func projectHere(t *testing.T, text string) *job {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	testfile.Write(t, ".", projectFile, text)
-	p, err := stages().Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(stages().Open(""))(t)
 	return &job{project: p}
 }
 
@@ -30,26 +28,15 @@ func projectHere(t *testing.T, text string) *job {
 func recorded(t *testing.T, j *job, s pipeline.Stage, retryable bool, change func(*trainSettings)) pipeline.State {
 	t.Helper()
 	load := func() *trainSettings {
-		own, err := trainStage().Load(j.project, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		own := must.Get(trainStage().Load(j.project, nil))(t)
 		return own
 	}
 	changed := load()
 	change(changed)
 	in, out := s.Files(changed)
-	before, err := stages().Fingerprint(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Record(j, changed, before, out, retryable); err != nil {
-		t.Fatal(err)
-	}
-	st, err := s.State(j.project, load())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(stages().Fingerprint(in))(t)
+	must.Do(t, s.Record(j, changed, before, out, retryable))
+	st := must.Get(s.State(j.project, load()))(t)
 	return st
 }
 
@@ -106,16 +93,11 @@ func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 		t.Fatalf("%s: %s, want done", st.State, st.Why)
 	}
 	testfile.Write(t, ".", "resnet.safetensors", "two")
-	settings, err := trainStage().Load(j.project, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Get(trainStage().Load(j.project, nil))(t)
 	if st, err := s.State(j.project, settings); err != nil || st.Why != "resnet.safetensors changed since" {
 		t.Errorf("%s: %s, error %v", st.State, st.Why, err)
 	}
-	if err := os.Remove("resnet.safetensors"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove("resnet.safetensors"))
 	if in, _ := s.Files(settings); !slices.Contains(pipeline.Missing(in), "resnet.safetensors") {
 		t.Error("weights that are gone are not missed")
 	}
@@ -128,17 +110,10 @@ func TestStageWatchesTheWeightsItStartsFrom(t *testing.T) {
 func TestRunFileLeavesNoStampOutsideAProject(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testfile.Write(t, ".", "run.yaml", "steps: 7\nout: here\n")
-	p, err := stages().Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(stages().Open(""))(t)
 	settings := trainStage().Defaults()
-	if err := p.UseFile("train", "run.yaml", settings); err != nil {
-		t.Fatal(err)
-	}
-	if err := trainStage().Record(&job{project: p}, settings, nil, []string{"here"}, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.UseFile("train", "run.yaml", settings))
+	must.Do(t, trainStage().Record(&job{project: p}, settings, nil, []string{"here"}, false))
 	if _, err := os.Stat(".hgld"); err == nil {
 		t.Error("a folder that is no project has .hgld")
 	}
@@ -146,10 +121,7 @@ func TestRunFileLeavesNoStampOutsideAProject(t *testing.T) {
 
 func TestNextCommandNamesTheProjectThatWasAskedFor(t *testing.T) {
 	j := projectHere(t, "hgld: 1\n")
-	states, err := j.project.States(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states := must.Get(j.project.States(0))(t)
 	j.project.Asked = "elsewhere"
 	if next := nextCommand(j.project, states); !strings.Contains(next, "then hgld scrape run -C elsewhere (") {
 		t.Errorf("next: %s", next)

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/texttable"
 )
 
 func statusCommand() *cli.Command {
@@ -16,7 +17,7 @@ func statusCommand() *cli.Command {
 		Name: "status", Usage: "what is done, what is stale and why, and the next command",
 		Description: "  hgld status                 one line per stage\n" +
 			"  hgld status --json          the same, for programs",
-		Flags: commonFlags(),
+		Flags: append(commonFlags(), storeFlag()),
 		Action: action(func(c *cli.Context, j *job) error {
 			if err := j.project.Require(); err != nil {
 				return err
@@ -37,14 +38,16 @@ func statusCommand() *cli.Command {
 				return errors.Join(writeJSON(j, map[string]any{"project": j.project.Dir, "stages": j.project.AsNamed(states),
 					"off": j.project.Off(), "next": next}), unknown)
 			}
+			var rows [][]string
 			for _, s := range states {
-				j.print("%-8s %-8s %s\n", s.Stage, s.State, s.Describe(j.project))
+				rows = append(rows, texttable.Row(s.Stage, s.State, s.Describe(j.project)))
 			}
+			j.print("%s", texttable.Format("%-8s %-8s %s", rows...))
 			if off := j.project.Off(); len(off) > 0 {
-				j.print("%-8s %s\n", "off", strings.Join(off, ", "))
+				j.print("%s", texttable.Format("%-8s %s", []string{"off", strings.Join(off, ", ")}))
 			}
-			if kept := recalled(states); kept != "" {
-				j.print("\n%s\n", kept)
+			if note := recalled(states); note != "" {
+				j.print("\n%s\n", note)
 			}
 			if unknown != nil {
 				return unknown

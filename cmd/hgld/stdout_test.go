@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/texttable"
 )
 
@@ -46,14 +47,9 @@ func TestStdoutShowsControlCharacters(t *testing.T) {
 // Names of levels and ids come from the files of others.
 func TestTablesOfForeignNamesAreVisible(t *testing.T) {
 	embeddingFiles(t)
-	labels, err := os.ReadFile("l.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	labels := must.Get(os.ReadFile("l.csv"))(t)
 	head, rest, _ := strings.Cut(string(labels), "\n")
-	if err := os.WriteFile("evil.csv", []byte(head+"\x1b[31m\n"+rest), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("evil.csv", []byte(head+"\x1b[31m\n"+rest), 0o644))
 	for _, args := range [][]string{{"eval", "run", "--embeddings", "e.npy", "--labels", "evil.csv", "--metrics", "R@1"},
 		{"search", "--index", "e.npy", "--labels", "evil.csv", "--id", "img3"}} {
 		code, out, errs := run(t, args...)

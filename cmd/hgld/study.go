@@ -7,23 +7,23 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/pipeline"
 	"hgld/internal/texttable"
-	"hgld/train/study"
+	"hgld/train/experiment/plan"
+	"hgld/train/experiment/report"
 )
 
 const studyExamples = "  hgld study list                         the studies that hgld contains\n" +
-	"  hgld study show alpha                   what a study asks, needs and varies\n" +
+	"  hgld study list alpha                   what a study asks, needs and varies\n" +
 	"  hgld study run alpha                    train its runs, and write studies/alpha/report.html\n" +
+	"  hgld study run --dry-run alpha          how far its runs are, and which inputs are missing\n" +
 	"  hgld study run --small --steps 20 --data shards rank-losses/table-5\n" +
-	"                                          a small form of a paper's table on one's own shards\n" +
-	"  hgld study run my-study.yaml            a study of one's own: hgld study show --yaml demo > my-study.yaml\n" +
-	"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto/8'"
+	"                                          a small form of a paper's table on your own shards\n" +
+	"  hgld study run my-study.yaml            your own study: hgld study list --yaml demo > my-study.yaml\n" +
+	"  sbatch --array=1-8 --wrap 'hgld study run --slice auto/8 alpha'"
 
 func studyCommand() *cli.Command {
 	return group("study", "many training runs and one report: a paper's table, or an ablation", studyExamples,
-		studyListCommand(), studyShowCommand(), studyPlanCommand(), studyRunCommand(), studySliceCommand(),
-		studyStatusCommand(), studyReportCommand())
+		studyListCommand(), studyRunCommand(), studyReportCommand())
 }
 
 // studyOutFlag names the folder of a study.
@@ -43,8 +43,8 @@ func scaleFlags() []cli.Flag {
 }
 
 // scaleOf reads scaleFlags.
-func scaleOf(c *cli.Context) (study.Scale, error) {
-	s := study.Scale{Small: c.Bool("small"), Limit: c.Int("limit"), Seeds: c.Int("seeds")}
+func scaleOf(c *cli.Context, j *job) (plan.Scale, error) {
+	s := plan.Scale{Small: c.Bool("small"), Limit: c.Int("limit"), Seeds: c.Int("seeds")}
 	if data := c.String("data"); data != "" {
 		s.Set = append(s.Set, "data="+data)
 	}
@@ -54,13 +54,13 @@ func scaleOf(c *cli.Context) (study.Scale, error) {
 		}
 		s.Set = append(s.Set, fmt.Sprintf("steps=%d", c.Int("steps")))
 	}
-	s.Set = append(s.Set, c.StringSlice(pipeline.OverrideFlag)...)
+	s.Set = append(s.Set, j.project.Assignments(c)...)
 	return s, withCode(exitUsage, s.Check())
 }
 
-// studyNamed is study.Get with the exit code and hint for an unknown name.
-func studyNamed(name string) (*study.Study, error) {
-	s, err := study.Get(name)
+// studyNamed is plan.GetStudy with the exit code and hint for an unknown name.
+func studyNamed(name string) (*plan.Study, error) {
+	s, err := plan.GetStudy(name)
 	if err != nil {
 		err = withHint(withCode(exitUsage, err), "hgld study list lists them; a name ending in .yaml is a file")
 	}
@@ -68,7 +68,7 @@ func studyNamed(name string) (*study.Study, error) {
 }
 
 // studyPlan makes the plan of the study that the first argument names.
-func studyPlan(c *cli.Context, j *job, scale study.Scale) (*study.Plan, error) {
+func studyPlan(c *cli.Context, j *job, scale plan.Scale) (*plan.Plan, error) {
 	s, err := studyNamed(j.args[0])
 	if err != nil {
 		return nil, err
@@ -77,58 +77,36 @@ func studyPlan(c *cli.Context, j *job, scale study.Scale) (*study.Plan, error) {
 }
 
 // studyFolder returns the folder of a study.
-func studyFolder(c *cli.Context, j *job, s *study.Study) string {
+func studyFolder(c *cli.Context, j *job, s *plan.Study) string {
 	if out := c.String("out"); out != "" {
 		return out
 	}
 	return j.project.Join(filepath.Join("studies", filepath.FromSlash(s.Name)))
 }
 
-// recordedPlan makes the plan that was last run.
-func recordedPlan(c *cli.Context, j *job) (*study.Plan, error) {
+// recordedPlan makes the plan that was last run. begun is false if there is none.
+func recordedPlan(c *cli.Context, j *job) (p *plan.Plan, begun bool, err error) {
 	s, err := studyNamed(j.args[0])
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	scale, begun, err := study.Recorded(studyFolder(c, j, s))
-	if err != nil {
-		return nil, err
+	scale, begun, err := plan.Recorded(studyFolder(c, j, s))
+	if err == nil && begun {
+		p, err = s.Make(studyFolder(c, j, s), scale, j.project.Join)
 	}
-	if !begun {
-		return nil, withHint(usagef("%s has no %s: the study has not begun", studyFolder(c, j, s), study.File),
-			"hgld study run %s begins it; --out names another folder", word(j.args[0]))
-	}
-	return studyPlan(c, j, scale)
+	return p, begun, err
 }
 
 func studyListCommand() *cli.Command {
-	return &cli.Command{Name: "list", Usage: "list the studies", Flags: commonFlags(),
-		Description: "  hgld study list",
-		Action: actionWithArgs(0, 0, "no argument", func(c *cli.Context, j *job) error {
-			list, err := study.All()
-			if err != nil {
-				return err
+	return &cli.Command{Name: "list", Usage: "list the studies, or show what one asks, needs and varies",
+		ArgsUsage:   "[NAME]",
+		Description: "  hgld study list\n  hgld study list alpha\n  hgld study list --yaml alpha > mine.yaml",
+		Flags:       append(commonFlags(), &cli.BoolFlag{Name: "yaml", Usage: "print the file of the study"}),
+		Action: actionWithArgs(0, 1, "one study", func(c *cli.Context, j *job) error {
+			if len(j.args) == 0 {
+				return listStudies(j)
 			}
-			rows := [][]string{{"study", "runs", "title"}}
-			for _, s := range list {
-				p, err := s.Make("", study.Scale{}, j.project.Join)
-				if err != nil {
-					return err
-				}
-				rows = append(rows, []string{s.Name, fmt.Sprint(len(p.Runs)), s.Title})
-			}
-			return j.show(list, texttable.Lines(rows, texttable.Column{Left: true, Least: 24},
-				texttable.Column{Least: 5, Gap: 1}, texttable.Column{Left: true, Gap: 2}))
-		}),
-	}
-}
-
-func studyShowCommand() *cli.Command {
-	return &cli.Command{Name: "show", Usage: "show what a study asks, needs and varies", ArgsUsage: "NAME",
-		Description: "  hgld study show alpha\n  hgld study show --yaml alpha > mine.yaml",
-		Flags:       append(commonFlags(), &cli.BoolFlag{Name: "yaml", Usage: "print the file"}),
-		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
-			p, err := studyPlan(c, j, study.Scale{})
+			p, err := studyPlan(c, j, plan.Scale{})
 			if err != nil {
 				return err
 			}
@@ -141,75 +119,21 @@ func studyShowCommand() *cli.Command {
 	}
 }
 
-func studyPlanCommand() *cli.Command {
-	return &cli.Command{Name: "plan", Usage: "list the runs of a study, how far they are, and what is missing",
-		ArgsUsage: "NAME",
-		Description: "  hgld study plan alpha\n  hgld study plan --small --steps 20 --data shards rank-losses/table-5\n" +
-			"  hgld study plan --missing 8 alpha       the slices out of 8 with runs that are not finished, such as 2,5,7",
-		Flags: append(append(commonFlags(), scaleFlags()...),
-			&cli.IntFlag{Name: "missing", Usage: "print only which of `T` slices must still run, such as 2,5,7"}),
-		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
-			scale, err := scaleOf(c)
-			if err != nil {
-				return err
-			}
-			p, err := studyPlan(c, j, scale)
-			if err == nil {
-				err = p.Check()
-			}
-			if err != nil {
-				return err
-			}
-			of := c.Int("missing")
-			if !c.IsSet("missing") {
-				return showStates(j, p)
-			}
-			if of < 1 {
-				return usagef("--missing is %d; want the number of slices, 1 or more", of)
-			}
-			list, err := p.MissingSlices(of)
-			if err != nil {
-				return err
-			}
-			return j.show(list, strings.Join(list, ",")+"\n")
-		}),
-	}
-}
-
-func studyStatusCommand() *cli.Command {
-	return &cli.Command{Name: "status", Usage: "say how far the runs of a study are", ArgsUsage: "NAME",
-		Description: "  hgld study status alpha",
-		Flags:       append(commonFlags(), studyOutFlag()),
-		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
-			p, err := recordedPlan(c, j)
-			if err != nil {
-				return err
-			}
-			return showStates(j, p)
-		}),
-	}
-}
-
-// showStates prints the runs of a plan with their states.
-func showStates(j *job, p *study.Plan) error {
-	states, err := p.States()
+// listStudies prints the studies of hgld.
+func listStudies(j *job) error {
+	list, err := plan.Studies()
 	if err != nil {
 		return err
 	}
-	var files []string
-	for _, r := range p.Runs {
-		files = append(files, r.Files()...)
+	rows := [][]string{{"study", "runs", "title"}}
+	for _, s := range list {
+		p, err := s.Make("", plan.Scale{}, j.project.Join)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{s.Name, fmt.Sprint(len(p.Runs)), s.Title})
 	}
-	missing := pipeline.Missing(files)
-	if j.json {
-		return writeJSON(j, map[string]any{"study": p.Study.Name, "dir": p.Dir, "scale": p.Scale, "runs": states,
-			"missing": unique(missing)})
-	}
-	j.print("%s", p.StatesText(states))
-	for _, path := range unique(missing) {
-		j.say("missing: %s", path)
-	}
-	return nil
+	return j.show(list, texttable.Format("%-24s %5s  %s", rows...))
 }
 
 func studyReportCommand() *cli.Command {
@@ -224,11 +148,15 @@ func studyReportCommand() *cli.Command {
 			if err := texttable.CheckFormat(c.String("format")); err != nil {
 				return withCode(exitUsage, fmt.Errorf("--format: %w", err))
 			}
-			p, err := recordedPlan(c, j)
+			p, begun, err := recordedPlan(c, j)
 			if err != nil {
 				return err
 			}
-			if err := p.WriteReport(); err != nil {
+			if !begun {
+				return withHint(usagef("the study %s has not begun: its folder has no %s", j.args[0], plan.File),
+					"hgld study run %s begins it; --out names another folder", word(j.args[0]))
+			}
+			if err := report.WriteOf(p, j.pictures); err != nil {
 				return err
 			}
 			return printReport(j, p, c.String("format"))
@@ -236,9 +164,9 @@ func studyReportCommand() *cli.Command {
 	}
 }
 
-// printReport prints the tables of a report and says where its files are.
-func printReport(j *job, p *study.Plan, format string) error {
-	r, err := p.Report()
+// printReport prints the tables of a report and the names of its files.
+func printReport(j *job, p *plan.Plan, format string) error {
+	r, err := report.Of(p, j.pictures)
 	if err != nil {
 		return err
 	}
@@ -248,19 +176,22 @@ func printReport(j *job, p *study.Plan, format string) error {
 	if err := r.Text(asTable(j.stdout, format), format); err != nil {
 		return err
 	}
-	j.say("report: %s (%s)", filepath.Join(p.Dir, study.PageFile), strings.Join(r.Files(), ", "))
+	j.log("report: %s (%s)", filepath.Join(p.Dir, report.PageFile), strings.Join(r.Files(), ", "))
 	return nil
 }
 
-// unique returns a list without repetitions.
-func unique(list []string) []string {
-	out := []string{}
-	seen := map[string]bool{}
-	for _, text := range list {
-		if !seen[text] {
-			seen[text] = true
-			out = append(out, text)
-		}
-	}
-	return out
+// studyAdvice has the exit codes and next steps for errors of a study.
+var studyAdvice = []advice{
+	kind(exitIntegrity, func(*plan.FormatError) string {
+		return "restore the file; or delete it: hgld study run then writes it again and keeps the runs"
+	}),
+	kind(exitUsage, func(*plan.MismatchError) string {
+		return "repeat the flags of its first command, or name another folder for this study: hgld study run --out DIR"
+	}),
+	kind(exitIntegrity, func(*plan.InputError) string {
+		return "restore it, or start the study in another folder: hgld study run --out DIR"
+	}),
+	kind(exitIntegrity, func(*plan.RunError) string {
+		return "restore the run; or delete its directory: hgld study run then trains it again"
+	}),
 }

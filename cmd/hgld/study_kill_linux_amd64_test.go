@@ -15,6 +15,7 @@ import (
 
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -62,9 +63,7 @@ func TestKilledStudyEndsWithTheSameBytes(t *testing.T) {
 	folders := map[string]string{}
 	for _, name := range []string{"whole", "killed", "sliced"} {
 		folders[name] = filepath.Join(dir, name)
-		if err := os.Mkdir(folders[name], 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(folders[name], 0o755))
 	}
 	began := time.Now()
 	mustRun(t, folders["whole"], "study", "run", "../study.yaml")
@@ -77,7 +76,7 @@ func TestKilledStudyEndsWithTheSameBytes(t *testing.T) {
 		run, file := runs[kill*len(runs)/kills], strikes[kill%len(strikes)]
 		wait := time.Duration(random.Int64N(int64(took) / int64(4*len(runs))))
 		killStudy(t, folders["killed"], filepath.Join("studies", "study", "runs", run, file), wait)
-		status := strings.TrimSpace(mustRun(t, folders["killed"], "study", "status", "../study.yaml"))
+		status := strings.TrimSpace(mustRun(t, folders["killed"], "study", "run", "--dry-run", "../study.yaml"))
 		t.Logf("kill %d, %.3f s after %s of %s: %s", kill+1, wait.Seconds(), file, run,
 			status[strings.LastIndex(status, "\n")+1:])
 	}
@@ -103,7 +102,7 @@ func runsOfStudy(t *testing.T, dir string) (names []string) {
 	var status struct {
 		Runs []struct{ Run struct{ Name string } }
 	}
-	text := mustRun(t, dir, "study", "status", "--json", "../study.yaml")
+	text := mustRun(t, dir, "study", "run", "--dry-run", "--json", "../study.yaml")
 	if err := json.Unmarshal([]byte(text), &status); err != nil || len(status.Runs) == 0 {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -117,9 +116,7 @@ func runsOfStudy(t *testing.T, dir string) (names []string) {
 func killStudy(t *testing.T, dir, file string, wait time.Duration) {
 	t.Helper()
 	cmd, out := hgldIn(t, dir, "study", "run", "../study.yaml")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	end := time.Now().Add(2 * time.Minute)
 	for ; time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
@@ -142,7 +139,7 @@ func tasksOfStudy(t *testing.T, dir string, tasks int) {
 	places := make(chan struct{}, 2)
 	ends := make(chan error)
 	for id := range tasks {
-		cmd, out := hgldIn(t, dir, "study", "slice", "../study.yaml", "auto")
+		cmd, out := hgldIn(t, dir, "study", "run", "--slice", "auto", "../study.yaml")
 		for name, value := range map[string]int{"ID": id + 1, "MIN": 1, "MAX": tasks, "COUNT": tasks} {
 			cmd.Env = append(cmd.Env, fmt.Sprintf("SLURM_ARRAY_TASK_%s=%d", name, value))
 		}

@@ -4,62 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"hgld/internal/jobarray"
 	"hgld/internal/pipeline"
-	"hgld/train/study"
+	"hgld/train/experiment/plan"
+	"hgld/train/experiment/report"
 )
 
-// studyTrainingFlags are the flags of the commands that train runs of a study.
-func studyTrainingFlags() []cli.Flag {
-	return append(append(commonFlags(), scaleFlags()...), changedFlag(), deviceFlag(), commandFlag())
-}
-
 func studyRunCommand() *cli.Command {
-	return &cli.Command{Name: "run", Usage: "train the runs of a study that are not finished, and report",
-		ArgsUsage: "NAME",
-		Description: "  hgld study run alpha                    one run after another; after a stop, the same command\n" +
-			"                                          continues\n" +
+	return &cli.Command{Name: "run", Usage: "train the unfinished runs of a study, and report", ArgsUsage: "NAME",
+		Description: "  hgld study run alpha                    one run after another; run the command again to resume\n" +
+			"  hgld study run --dry-run alpha          how far the runs are, and which inputs are missing\n" +
 			"  hgld study run --seeds 5 claims         more seeds; the finished runs are kept\n" +
 			"  hgld study run --small --limit 2 --steps 20 --data shards rank-losses/table-5\n" +
-			"                                          a trial of two rows",
-		Flags: studyTrainingFlags(),
-		Action: actionWithArgs(1, 1, "one study", func(c *cli.Context, j *job) error {
-			return conductStudy(c, j, 1, 1)
-		}),
-	}
-}
-
-func studySliceCommand() *cli.Command {
-	return &cli.Command{Name: "slice", Usage: "train every T-th run, so that several machines can share a study",
-		ArgsUsage: "NAME N/T",
-		Description: "  hgld study slice alpha 2/4              runs 2, 6, 10 …\n" +
-			"  sbatch --array=1-8 --wrap 'hgld study slice alpha auto/8'\n" +
+			"                                          a trial of two rows\n" +
+			"  hgld study run --slice 2/4 alpha        runs 2, 6, 10 …\n" +
+			"  sbatch --array=1-8 --wrap 'hgld study run --slice auto/8 alpha'\n" +
 			"                                          task N of the array trains slice N; also in Grid Engine, LSF,\n" +
 			"                                          PBS, Kubernetes, AWS and Google Batch\n" +
-			"  sbatch --array=$(hgld study plan --missing 8 alpha) …\n" +
-			"                                          only the slices with runs that are not finished\n" +
-			"  hgld study report alpha                 at any time",
-		Flags: studyTrainingFlags(),
-		Action: actionWithArgs(2, 2, "a study and a slice, such as 3/8", func(c *cli.Context, j *job) error {
-			n, of, err := studySlice(j.args[1])
-			if err != nil {
-				return withCode(exitUsage, err)
-			}
-			return conductStudy(c, j, n, of)
-		}),
+			"  sbatch --array=$(hgld study run --slice missing/8 alpha) …\n" +
+			"                                          only the slices with unfinished runs",
+		Flags: append(append(commonFlags(), scaleFlags()...), dryRunFlag(), sliceFlag("", sliceMissing), acceptFlag(),
+			deviceFlag(), commandFlag(), storeFlag()),
+		Action: actionWithArgs(1, 1, "one study", conductStudy),
 	}
 }
 
-// studySlice reads a slice as `hgld shards slice` does.
-func studySlice(text string) (n, of int, err error) { return jobarray.Slice(text, os.Getenv) }
-
-// conductStudy trains slice n of a study and writes the report.
-func conductStudy(c *cli.Context, j *job, n, of int) error {
-	scale, err := scaleOf(c)
+// conductStudy trains the runs of a study, or of a slice, and writes the report. With --dry-run or --slice missing/T
+// it only reports the states of the runs.
+func conductStudy(c *cli.Context, j *job) error {
+	part, err := sliceOf(c, sliceMissing)
+	if err != nil {
+		return err
+	}
+	scale, err := scaleOf(c, j)
 	if err != nil {
 		return err
 	}
@@ -67,16 +47,77 @@ func conductStudy(c *cli.Context, j *job, n, of int) error {
 	if err != nil {
 		return err
 	}
-	var inputs []string
-	for _, r := range p.Runs {
-		inputs = append(inputs, r.Files()...)
+	if part.kind == sliceWhole {
+		part.n, part.of = 1, 1
 	}
-	inputs = unique(inputs)
+	if part.kind != sliceMissing && !c.Bool("dry-run") {
+		return trainStudy(c, j, p, part.n, part.of)
+	}
+	if scale.IsWhole() {
+		if recorded, begun, err := recordedPlan(c, j); err != nil {
+			return err
+		} else if begun {
+			p = recorded
+		}
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if part.kind == sliceMissing {
+		list, err := p.MissingSlices(part.of)
+		if err != nil {
+			return err
+		}
+		return j.show(list, strings.Join(list, ",")+"\n")
+	}
+	p.Runs = p.Slice(part.n, part.of)
+	return showStates(j, p)
+}
+
+// showStates prints the states of the runs of a plan, and which of their inputs are missing.
+func showStates(j *job, p *plan.Plan) error {
+	states, err := p.States()
+	if err != nil {
+		return err
+	}
+	missing := pipeline.Missing(inputsOf(p.Runs))
+	if j.json {
+		return writeJSON(j, map[string]any{"study": p.Study.Name, "dir": p.Dir, "scale": p.Scale, "runs": states,
+			"missing": missing})
+	}
+	if changed := p.Words(); len(changed) > 0 {
+		j.log("scaled down: %s", strings.Join(changed, ", "))
+	}
+	j.print("%s", p.StatesText(states))
+	for _, path := range missing {
+		j.log("missing: %s", path)
+	}
+	return nil
+}
+
+// inputsOf lists the inputs of runs, each once.
+func inputsOf(runs []*plan.Run) []string {
+	list := []string{}
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, path := range r.Files() {
+			if !seen[path] {
+				seen[path] = true
+				list = append(list, path)
+			}
+		}
+	}
+	return list
+}
+
+// trainStudy trains slice n of a study and writes the report.
+func trainStudy(c *cli.Context, j *job, p *plan.Plan, n, of int) error {
+	inputs := inputsOf(p.Runs)
 	if err := j.checkOutputs("study run", inputs, pipeline.Output{Path: p.Dir, Kind: kindStudy}); err != nil {
 		return err
 	}
 	runs := p.Slice(n, of)
-	lacks := func(r *study.Run) string {
+	lacks := func(r *plan.Run) string {
 		for _, path := range pipeline.Missing(r.Files()) {
 			return path
 		}
@@ -92,9 +133,9 @@ func conductStudy(c *cli.Context, j *job, n, of int) error {
 	if err := p.Open(prints); err != nil {
 		return err
 	}
-	out, err := p.Conduct(runs, study.Conductor{Say: j.say, Missing: lacks, Train: func(r *study.Run) error {
-		return trainOfStudy(c, r)
-	}})
+	out, err := p.Train(runs, plan.Trainer{Log: j.log, Missing: lacks,
+		Report: func() error { return report.WriteOf(p, j.pictures) },
+		Train:  func(r *plan.Run) error { return trainOfStudy(c, r) }})
 	if err != nil {
 		return err
 	}
@@ -108,14 +149,14 @@ func conductStudy(c *cli.Context, j *job, n, of int) error {
 		errs = append(errs, m)
 	}
 	if len(errs) > 0 {
-		return withHint(withCode(exitSomeFailed, fmt.Errorf("%s without their inputs: %w", count(len(errs), "run"),
-			errors.Join(errs...))), "the same command trains them once the files are there")
+		return withHint(withCode(exitSomeFailed, fmt.Errorf("skipped %s with missing inputs: %w", count(len(errs), "run"),
+			errors.Join(errs...))), "provide the files and run the command again: it trains only these runs")
 	}
 	return nil
 }
 
 // trainOfStudy trains a run as `hgld train run` does. Only the tables of the report are printed.
-func trainOfStudy(c *cli.Context, r *study.Run) error {
+func trainOfStudy(c *cli.Context, r *plan.Run) error {
 	j, err := newJob(c)
 	if err != nil {
 		return err

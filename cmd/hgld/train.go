@@ -13,23 +13,28 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/filelock"
+	"hgld/internal/metrics"
 	"hgld/internal/pipeline"
 	"hgld/internal/settings"
 	"hgld/shards"
 	"hgld/train"
 	"hgld/train/backbone"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/experiment/plan"
+	"hgld/train/experiment/runs"
 	"hgld/train/external"
-	"hgld/train/history"
 	"hgld/train/input"
 	"hgld/train/pretrained"
 	"hgld/train/retrieval"
 	"hgld/train/selection"
+	"hgld/train/warmstart"
 )
 
 // trainSettings are the settings of the stage train.
-type trainSettings = history.Settings
+type trainSettings = runs.Settings
 
 const (
 	trainExamples = "  hgld train run                          train on shards/ into runs/default\n" +
@@ -38,6 +43,7 @@ const (
 		"  hgld train resume runs/happier          continue that run with its own settings"
 	trainRunExamples = trainExamples + "\n" +
 		"  hgld train run --config run.yaml        settings from a run file\n" +
+		"  hgld train run --config sop/happier     a published run, next to its row in the paper: hgld train recipes\n" +
 		"  hgld train run --hold-out 0.1 -o run.evaluate=5 --query test\n" +
 		"                                          select the best checkpoint on a tenth of the classes,\n" +
 		"                                          which are held out of training; test at the end\n" +
@@ -50,7 +56,7 @@ const (
 func trainStage() pipeline.StageOf[trainSettings] {
 	return pipeline.New(pipeline.Spec[trainSettings]{
 		Name: "train", Command: "train run",
-		Defaults: history.DefaultSettings(),
+		Defaults: runs.DefaultSettings(),
 		Files: func(s *trainSettings) (in, out []string) {
 			start := append([]string{startingWeights(s)}, pretrained.Companions(startingWeights(s))...)
 			return append(s.Images.Files(), slices.Concat(start, s.Images.Benchmarks, s.Landmarks.Truth, s.Landmarks.Images)...),
@@ -63,11 +69,6 @@ func trainStage() pipeline.StageOf[trainSettings] {
 }
 
 func checkTrain(s *trainSettings) error {
-	if s.Run.Device != "" {
-		if err := checkDevice(s.Run.Device); err != nil {
-			return fmt.Errorf("run.device: %w", err)
-		}
-	}
 	return errors.Join(checkStore(s), s.Config.Check())
 }
 
@@ -77,33 +78,23 @@ func trainCommand() *cli.Command {
 	run.Flags = append(append(run.Flags, deviceFlag()), trainRunFlags()...)
 	run.Action = trainRunAction
 	return group("train", "stage 5: shards -> a retrieval model", trainExamples,
-		run, trainResumeCommand(), trainExportCommand(), trainRecipeCommand(), trainLossesCommand(), trainBenchCommand())
+		run, trainResumeCommand(), trainExportCommand(), trainRecipesCommand(), trainLossesCommand(), trainBenchCommand())
 }
 
 // trainRunFlags returns the flags of hgld train run that are not settings of a run.
 func trainRunFlags() []cli.Flag {
-	return append([]cli.Flag{configFlag(), seedsFlag(), commandFlag()}, rehearsalFlags()...)
+	return append([]cli.Flag{configFlag(), seedsFlag(), commandFlag(), storeFlag()}, rehearsalFlags()...)
 }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{Name: "config",
-		Usage: "read the settings from `FILE`, a run.yaml or a recipe, instead of hgld.yaml"}
+		Usage: "take the settings from `FILE` instead of hgld.yaml; or the defaults from a recipe, such as sop/happier"}
 }
 
 // commandFlag allows the command of an external loss. It is no setting, so that no file can give it.
 func commandFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "allow-command",
-		Usage: "run the command of an external loss, which the configuration names"}
-}
-
-// loadTrain fills s from the file of --config, if given, and then from the usual sources.
-func loadTrain(c *cli.Context, j *job, s *trainSettings) error {
-	if path := c.String("config"); path != "" {
-		if err := j.project.UseFile("train", path, s); err != nil {
-			return err
-		}
-	}
-	return j.project.Load(c, "train", s)
+		Usage: "run the command of an external loss or model"}
 }
 
 func trainRunAction(c *cli.Context) error {
@@ -115,40 +106,46 @@ func trainRunAction(c *cli.Context) error {
 		return err
 	}
 	err = trainOrRehearse(c, j)
-	return j.ranks.leave(err) // of those that trainOrRehearse may have started
+	return j.ranks.Leave(err) // of those that trainOrRehearse may have started
 }
 
 func trainOrRehearse(c *cli.Context, j *job) error {
 	s := trainStage().Defaults()
-	if err := loadTrain(c, j, s); err != nil {
+	published, err := loadTrain(c, j, s)
+	if err != nil {
 		return err
 	}
 	rehearse, err := rehearsalOf(c)
 	if err != nil {
 		return err
 	}
-	if !c.IsSet("card") { // which need not be here
-		if err := j.spread(j.trainingDevice(s)); err != nil {
-			return err
-		}
+	if err := j.spread(j.device); err != nil {
+		return err
 	}
 	if rehearse != nil {
 		err := rehearse(j, s)
-		j.ranks.note(err)
+		j.ranks.Note(err)
 		return errors.Join(trainError(err), j.Close())
 	}
 	if from := j.project.Origin("train.steps"); s.Steps == 0 && from != settings.FromDefault {
-		j.say("%s: steps is 0, so the training takes %s; `hgld eval run --run DIR --untrained` measures a network before "+
+		j.log("%s: steps is 0, so the training takes %s; `hgld eval run --run DIR --untrained` measures a network before "+
 			"its training", from, count(s.Epochs, "epoch"))
 	}
 	if n := c.Int("seeds"); n > 1 {
-		if j.ranks.count() > 1 {
+		if j.ranks.Count() > 1 {
 			return usagef("--seeds %d trains one run after another, and %s started %d processes for one: start each run by "+
-				"itself, with --seed and --out", n, j.ranks.place.Launcher, j.ranks.count())
+				"itself, with --seed and --out", n, j.ranks.Place.Launcher, j.ranks.Count())
 		}
-		return trainSeeds(c, s, n)
+		if err := trainSeeds(c, s, n); err != nil || published == nil || j.json {
+			return err
+		}
+		return published.compareSeeds(j, s.Seeded(n))
 	}
-	return executeTraining(trainStage().Stage, j, s)
+	err = executeTraining(trainStage().Stage, j, s)
+	if err != nil || published == nil || j.json || j.follows() {
+		return err
+	}
+	return published.compare(j, s.Out)
 }
 
 // executeTraining runs the stage. A process that follows rank 0 only computes: it records nothing and has no lock.
@@ -160,8 +157,8 @@ func executeTraining(st pipeline.Stage, j *job, s *trainSettings) error {
 }
 
 func runTrain(j *job, s *trainSettings) (err error) {
-	defer func() { j.ranks.note(err) }()
-	if err := checkStore(s); err != nil {
+	defer func() { j.ranks.Note(err) }()
+	if err := errors.Join(checkStore(s), j.project.CheckStores("train", s)); err != nil {
 		return err
 	}
 	data, err := openTrainingData(j, s)
@@ -178,24 +175,24 @@ func runTrain(j *job, s *trainSettings) (err error) {
 	if err != nil {
 		return err
 	}
-	b, err := j.openTraining(s)
+	j.works("train run", s.Out)
+	b, err := j.openTraining()
 	if err != nil {
 		return err
 	}
-	planned := s.Config // hgld status later compares s with the settings
-	planned.Run.Settle(b)
-	plan, err := train.PlanShare(planned, data.ForTraining(), j.ranks.count())
+	plan, err := train.PlanOn(s.Config, data.ForTraining(), b, s.Out)
 	if err != nil {
 		return trainError(err)
 	}
 	if !j.follows() {
-		if err := train.Await(j.ctx, s.Out); err != nil {
+		if err := checkpoint.WaitForLock(j.ctx, s.Out); err != nil {
 			return trainError(err)
 		}
 	}
 	r, err := train.New(s.Config, data.ForTraining(), train.Options{
 		Backend: b, Decoder: decoder, Dir: s.Out, Origin: origin, Limit: j.limit, Plan: plan,
-		AllowCommand: j.allowCommand, CommandDir: j.project.Dir,
+		Threads:      j.threads,
+		AllowCommand: j.allowCommand, CommandDir: j.project.Dir, Baseline: true,
 	})
 	if err != nil {
 		return trainError(err)
@@ -211,89 +208,97 @@ func runTrain(j *job, s *trainSettings) (err error) {
 		return err
 	}
 	total := r.Total()
-	if same && r.Step() >= total && history.IsDone(s.Out, r.Step()) {
-		return showFinishedRun(j, s.Out, r.Step())
+	if same && r.Step() >= total && runs.IsDone(s.Out, r.Step()) {
+		return trainError(copies.finish(j, showFinishedRun(j, s.Out, r.Step())))
 	}
 	where := "from the start"
 	if r.Resumed() != "" {
 		where = fmt.Sprintf("continuing after step %d", r.Step())
 	}
-	j.say("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
-		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), train.ItemsText(onVectors(s)), s.Images.Files()[0],
+	j.log("training %s with %s on %d %s of %s: %d parameters, %d steps (%.3g epochs of %d), %s",
+		resolved.Model.Backbone.Name, s.Loss.Name, data.Train.Len(), config.ItemsText(onVectors(s)), s.Images.Files()[0],
 		r.Parameters(), total, float64(total)/float64(r.PerEpoch()), r.PerEpoch(), where)
 	if r.Resumed() == "" {
-		j.sayAll("note: %s", s.Adopted.Notes)
+		j.logAll("note: %s", s.Adopted.Notes)
 	}
 	for _, command := range r.Commands() {
-		j.say("the loss is computed by another program: %s", external.Words(command))
+		j.log("the loss is computed by another program: %s", external.Words(command))
 	}
 	sayUnusualStart(j, s, r)
 	if now, before := r.Ranks(); now != before {
-		j.say("%s trained together up to here and %d do from now on: sums are rounded differently, so the bytes of the "+
+		j.log("%s trained together up to here and %d do from now on: sums are rounded differently, so the bytes of the "+
 			"weights differ from those of an undisturbed run", count(before, "process"), now)
 	}
 	if absent, classes := r.Absent(); absent > 0 {
-		j.say("%s", train.AbsentText(absent, classes))
+		j.log("%s", train.AbsentText(absent, classes))
 	}
 	if data.Query == nil && len(data.Benchmarks)+len(data.Landmarks) == 0 && r.Resumed() == "" {
-		j.say("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
+		j.log("nothing will be evaluated: hold out classes with --hold-out, or name a split with --query")
 	}
-	if err := printInputMetrics(j, b, r, data); err != nil {
+	before, err := baselineOf(j, b, r, data, s.Out)
+	if err != nil {
 		return err
 	}
-	log, err := history.OpenLog(s.Out, r.Step())
+	log, err := runs.OpenLog(s.Out, r.Step())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return trainError(copies.finish(j, followRun(j, r, s, data, total, log, copies)))
+	return trainError(copies.finish(j, followRun(j, r, s, data, total, log, copies, before)))
 }
 
 // follow computes what rank 0 writes and prints.
 func follow(j *job, r *train.Run) error {
-	for _, err := range r.Events(j.ctx) {
+	for e, err := range r.Events(j.ctx) {
 		if err != nil {
 			return trainError(err)
 		}
+		measureEvent(&e)
 	}
 	return nil
 }
 
-// printInputMetrics prints the metrics of the input vectors, which the head should improve on.
-func printInputMetrics(j *job, b device.Backend, r *train.Run, data *selection.Data) error {
-	if _, are := input.AsVectored(data.Validation); !are || r.Step() > 0 || j.json {
-		return nil
+// measureEvent keeps the numbers of an event of a training.
+func measureEvent(e *train.Event) {
+	metrics.Set("hgld_step", float64(e.Step))
+	metrics.Set("hgld_epoch", float64(e.Epoch))
+	switch e.Kind {
+	case train.Stepped:
+		metrics.Add("hgld_images_total", float64(e.Images))
+		metrics.Add("hgld_step_seconds_total", e.Seconds)
+		metrics.Add("hgld_waited_for_images_seconds_total", e.Waited)
+		if e.Loss != nil {
+			metrics.Set("hgld_loss", *e.Loss)
+		}
+	case train.Skipped:
+		metrics.Add("hgld_skipped_steps_total", 1)
+	case train.Saved:
+		metrics.Add("hgld_checkpoints_total", 1)
 	}
-	result, err := train.MeasureVectors(j.ctx, b, data.Validation, r.Config(), data.Further)
-	if err != nil {
-		return trainError(err)
-	}
-	j.print("before training, the input vectors: ")
-	return result.Table(j.stdout)
 }
 
 // sayUnusualStart tells the user if the start of a run is unusual: a damaged checkpoint, weights
 // that are not used, or a complete run that continues.
 func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 	for _, d := range r.Damaged() {
-		j.say("%v; the run falls back to %s and keeps the damaged checkpoint as %s", d.Err,
+		j.log("%v; the run falls back to %s and keeps the damaged checkpoint as %s", d.Err,
 			filepath.Base(r.Resumed()), d.Path)
 	}
-	j.sayAll("note: %s", r.StartNotes())
+	j.logAll("note: %s", r.StartNotes())
 	if l := r.Loader(); l.Width == 0 {
 		if side := input.StoredSide(l.Data); side > 0 && side < l.In.Size {
-			j.say("the images of %s are stored with a short side of at most %d pixels, fewer than input.size, %d: the "+
+			j.log("the images of %s are stored with a short side of at most %d pixels, fewer than input.size, %d: the "+
 				"network sees enlarged pixels; hgld shards build --short-side %d keeps more of them", s.Images.Files()[0], side,
 				l.In.Size, l.In.Size)
 		}
 	}
 	if left := r.Left(); len(left) > 0 {
-		j.say("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
+		j.log("%s contains a whole network, but model.weights loads only its backbone: %s start from scratch; "+
 			"--from %s loads them too",
 			s.Model.Weights, strings.Join(left, ", "), word(s.Model.Weights))
 	}
 	if e := r.Extension(); e != nil {
-		j.say("the run was complete after %d %s and continues to %d: its schedule, %s, is now stretched over %d %s, and "+
+		j.log("the run was complete after %d %s and continues to %d: its schedule, %s, is now stretched over %d %s, and "+
 			"optim.lr changes from %.3g to %.3g",
 			e.Was, e.Unit, e.Now, e.Schedule, e.Now, e.Unit, e.Before, e.Rate)
 	}
@@ -302,8 +307,8 @@ func sayUnusualStart(j *job, s *trainSettings, r *train.Run) {
 // showFinishedRun prints the result of a run that was already complete. If settings under run
 // had changed, the run would be evaluated again instead.
 func showFinishedRun(j *job, run string, step int) error {
-	j.say("%s is complete: %s; nothing is left to do", run, count(step, "step"))
-	if _, err := os.Stat(filepath.Join(run, history.EvaluationFile)); pipeline.IsMissing(err) {
+	j.log("%s is complete: %s; nothing is left to do", run, count(step, "step"))
+	if _, err := os.Stat(filepath.Join(run, runs.EvaluationFile)); pipeline.IsMissing(err) {
 		return nil // nothing was evaluated
 	}
 	result, err := readEvaluation(run)
@@ -321,40 +326,44 @@ func showFinishedRun(j *job, run string, step int) error {
 func onVectors(s *trainSettings) bool { return s.Images.Embeddings != "" }
 
 // followRun prints and records the events of a run.
-func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *history.Log,
-	copies *runCopy) error {
+func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, total int, log *runs.Log,
+	copies *runCopy, before *baseline) error {
 	p := j.progress("step", total)
 	p.From(r.Step())
 	defer p.End()
 	epoch := r.PerEpoch()
-	speed := history.Meter{Vectors: onVectors(s), PerEpoch: epoch, Epochs: (total + epoch - 1) / epoch}
-	items := train.ItemsText(speed.Vectors)
+	speed := runs.Meter{Vectors: onVectors(s), PerEpoch: epoch, Epochs: (total + epoch - 1) / epoch}
+	items := config.ItemsText(speed.Vectors)
 	steps, undefined := 0, 0
 	for e, err := range r.Events(j.ctx) {
 		if err != nil {
 			return err
 		}
+		measureEvent(&e)
 		if err := log.Add(e); err != nil {
+			return err
+		}
+		if err := before.note(j, e); err != nil {
 			return err
 		}
 		switch e.Kind {
 		case train.Projected:
-			j.say("the projection starts from principal components of %d %s", e.Images, items)
+			j.log("the projection starts from principal components of %d %s", e.Images, items)
 		case train.Stepped:
 			steps++
 			if e.Loss == nil {
 				if undefined++; undefined == 1 {
-					j.say("step %d has no loss: no two of the %s in its batch share a class; a "+
+					j.log("step %d has no loss: no two of the %s in its batch share a class; a "+
 						"sampler with m of 2 or more avoids this", e.Step, items)
 				}
 			}
 			p.Set(e.Step, speed.Note(e))
 		case train.Skipped:
-			j.say("step %d was skipped because a value was not finite; %[3]s lists the batch and its %[2]s", e.Step, items,
+			j.log("step %d was skipped because a value was not finite; %[3]s lists the batch and its %[2]s", e.Step, items,
 				log.Path())
 		case train.Saved:
 			p.Set(e.Step, "saved "+filepath.Base(e.Path))
-			if err := copies.save(j, e.Path); err != nil {
+			if err := copies.save(j); err != nil {
 				return err
 			}
 		case train.Evaluated:
@@ -362,18 +371,21 @@ func followRun(j *job, r *train.Run, s *trainSettings, data *selection.Data, tot
 				return err
 			}
 		case train.Reduced:
-			j.say("step %d: the evaluations do not improve; all learning rates are now scaled by %.3g", e.Step, e.Rate)
+			j.log("step %d: the evaluations do not improve; all learning rates are now scaled by %.3g", e.Step, e.Rate)
 		case train.Stopped:
-			j.say("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
+			j.log("step %d: the evaluations did not improve for %d in a row; the run ends", e.Step, r.Config().Stop.Patience)
 		case train.Done:
 			p.End()
 			if undefined > 0 {
-				j.say("%d of %s had no loss, because no query had a positive", undefined, count(steps, "step"))
+				j.log("%d of %s had no loss, because no query had a positive", undefined, count(steps, "step"))
 			}
-			j.say("done: %s, run directory %s", count(e.Step, "step"), s.Out)
-			if best, err := train.ReadBest(s.Out); err == nil {
-				j.say("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step,
+			j.log("done: %s, run directory %s", count(e.Step, "step"), s.Out)
+			if best, err := checkpoint.ReadBest(s.Out); err == nil {
+				j.log("best %s of the %s: %.4f after step %d, %s", best.Metric, best.On, float64(best.Value), best.Step,
 					filepath.Join(s.Out, best.Checkpoint))
+			}
+			if err := before.compare(j); err != nil {
+				return err
 			}
 		}
 	}
@@ -386,12 +398,12 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 	result.On = e.On
 	var err error
 	result.Tool = thisTool()
-	if result.Of, err = runSubject(r, s, data, e); err != nil {
+	if result.Of, err = selection.OwnSubject(r, s.Out, s.Images, s.Landmarks.Truth, data, e); err != nil {
 		return err
 	}
-	kept := s.Run.ReportBest && e.On == "test" && betterKept(s.Out, &result)
+	kept := s.Run.KeepBestTest && e.On == "test" && betterKept(s.Out, &result)
 	if !kept {
-		if err := history.WriteJSON(filepath.Join(s.Out, history.EvaluationFile), result); err != nil {
+		if err := runs.WriteJSON(filepath.Join(s.Out, runs.EvaluationFile), result); err != nil {
 			return err
 		}
 	}
@@ -409,7 +421,7 @@ func saveEvaluation(j *job, r *train.Run, s *trainSettings, data *selection.Data
 // betterKept reports whether eval.json holds an evaluation that is at least as good as result, by the
 // metric that chooses the best checkpoint.
 func betterKept(run string, result *retrieval.Result) bool {
-	best, err := train.ReadBest(run)
+	best, err := checkpoint.ReadBest(run)
 	if err != nil {
 		return false
 	}
@@ -434,7 +446,7 @@ func trainError(err error) error {
 // checkpoint it no longer needs that file, so startOf returns "" if the file is gone.
 func startingWeights(s *trainSettings) string {
 	path := cmp.Or(s.Model.Weights, s.From)
-	if files, err := history.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
+	if files, err := runs.Files(s.Out); err == nil && len(files) > 0 && len(pipeline.Missing([]string{path})) > 0 {
 		return ""
 	}
 	return path
@@ -443,11 +455,12 @@ func startingWeights(s *trainSettings) string {
 // adoptStart sets what was not given to what is known of the weights that a training starts from.
 func adoptStart(p *pipeline.Project, s *trainSettings) (err error) {
 	given := func(key string) bool { return p.Origin("train."+key) != settings.FromDefault }
+	leaveImages(p, s)
 	if startingWeights(s) == "" && cmp.Or(s.Model.Weights, s.From) != "" {
 		keepAdopted(s, given) // the run has begun, and the weights are gone
 		return nil
 	}
-	adopted, err := s.Config.Adopt(given)
+	adopted, err := warmstart.Adopt(&s.Config, given)
 	if err != nil {
 		return err
 	}
@@ -458,9 +471,28 @@ func adoptStart(p *pipeline.Project, s *trainSettings) (err error) {
 	return nil
 }
 
+// leaveImages resets the network of a project that reads images if the command line names vectors to train on: its
+// backbone, weights and pooling are of the images, as the settings of another loss are of that loss.
+func leaveImages(p *pipeline.Project, s *trainSettings) {
+	typed := func(key string) bool { return strings.HasPrefix(p.Origin("train."+key), "-") }
+	if s.Images.Embeddings == "" || !typed("embeddings") || s.Model.Backbone.Name == backbone.VectorsName {
+		return
+	}
+	usual := trainStage().Defaults().Model
+	if !typed("model.backbone.name") && !typed("model.backbone.settings") {
+		s.Model.Backbone = usual.Backbone
+	}
+	if !typed("model.weights") {
+		s.Model.Weights = usual.Weights
+	}
+	if !typed("model.pooling") {
+		s.Model.Pooling = usual.Pooling
+	}
+}
+
 // keepAdopted sets what was not given to what the run in the run directory has.
 func keepAdopted(s *trainSettings, given func(key string) bool) {
-	old, err := history.ReadSettings(s.Out)
+	old, err := runs.ReadSettings(s.Out)
 	if err != nil || old == nil {
 		return // as the training reports
 	}
@@ -487,12 +519,15 @@ func keepAdopted(s *trainSettings, given func(key string) bool) {
 
 // trainArgument is the advice on an argument to `hgld train run`, which takes none.
 func trainArgument(path string) string {
+	if _, err := plan.GetRecipe(path); err == nil {
+		return "hgld train run --config " + word(path) + " trains with that recipe"
+	}
 	contains := func(name string) bool {
 		_, err := os.Stat(filepath.Join(path, name))
 		return err == nil
 	}
 	switch {
-	case contains(history.SettingsFile):
+	case contains(runs.SettingsFile):
 		return "hgld train resume " + word(path) + " continues that run"
 	case contains(shards.ManifestFile):
 		return "hgld train run --data " + word(path) + " trains on these shards"
@@ -500,4 +535,31 @@ func trainArgument(path string) string {
 		return vectorsArgument("hgld train run", path)
 	}
 	return "name a run file with --config"
+}
+
+func seedsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "seeds", Value: 1,
+		Usage: "train `N` runs with different seeds in OUT-seed0, OUT-seed1 …, and print mean and interval; finished runs are kept"}
+}
+
+// trainSeeds trains one run per seed, one after the other, and compares them. It does not
+// repeat runs that are complete.
+func trainSeeds(c *cli.Context, s *trainSettings, seeds int) error {
+	var dirs []string
+	for _, of := range s.Seeded(seeds) {
+		j, err := newJob(c)
+		if err != nil {
+			return err
+		}
+		if err := trainStage().Execute(j, &of); err != nil {
+			return err
+		}
+		dirs = append(dirs, of.Out)
+	}
+	j, err := newJob(c)
+	if err != nil {
+		return err
+	}
+	j.args = dirs
+	return compareOptions{seeds: true, format: "text"}.compareRuns(j)
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 	"hgld/shards/dataset"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 )
 
 // benchmarkShards builds shards of one level from drawings of the test: views 8 and 9
@@ -26,28 +27,16 @@ func benchmarkShards(t *testing.T, level, out string) {
 		class := map[string]string{"place": fmt.Sprint("place", place), "form": filepath.Base(filepath.Dir(from[0]))}[level]
 		for view := 8; view < 12; view++ {
 			split := map[bool]string{true: "query", false: "gallery"}[view < 10]
-			text, err := os.ReadFile(filepath.Join(from[0], fmt.Sprint(view, ".png")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(from[0], fmt.Sprint(view, ".png"))))(t)
 			to := filepath.Join(out+"-pictures", split, class, fmt.Sprint(place, "-", view, ".png"))
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(to, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(to), 0o755))
+			must.Do(t, os.WriteFile(to, text, 0o644))
 		}
 	}
-	src, err := dataset.Folder{}.Open(context.Background(),
-		dataset.Settings{Input: out + "-pictures", Levels: []string{level}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(dataset.Folder{}.Open(context.Background(),
+		dataset.Settings{Input: out + "-pictures", Levels: []string{level}}))(t)
 	defer src.Close()
-	if _, err := shards.Build(context.Background(), src, out, shards.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(shards.Build(context.Background(), src, out, shards.Options{}))(t)
 }
 
 // The test of DyML: a folder of shards for each level, with images of its own.
@@ -55,10 +44,8 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 	pictureShards(t)
 	benchmarkShards(t, "place", "shards-place")
 	benchmarkShards(t, "form", "shards-form")
-	if code, out, errs := run(t, tinyRun("--benchmarks", "shards-place,shards-form")...); code != 0 {
-		t.Fatal(out, errs)
-	}
-	r := readResult(t, filepath.Join("runs", "default", history.EvaluationFile))
+	succeeds(t, tinyRun("-o", "benchmarks=shards-place,shards-form")...)
+	r := readResult(t, filepath.Join("runs", "default", runs.EvaluationFile))
 	if r.On != "test" || r.Queries != 48 || r.Gallery != 48 || r.Self || strings.Join(r.Levels, " ") != "place form" {
 		t.Errorf("%+v", r)
 	}
@@ -66,41 +53,33 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 		float64(r.Overall["AP"]) != fine+(coarse-fine)/2 {
 		t.Errorf("AP %v and %v, overall %v", fine, coarse, r.Overall["AP"])
 	}
-	text, err := os.ReadFile(filepath.Join("runs", "default", history.SettingsFile))
+	text, err := os.ReadFile(filepath.Join("runs", "default", runs.SettingsFile))
 	if err != nil || !strings.Contains(string(text), "shards-form") {
 		t.Errorf("%v: the run does not say what it was tested on\n%s", err, text)
 	}
-	if code, out, errs := run(t, "eval", "run", "--intervals=false", "--out", "again.json"); code != 0 {
-		t.Fatal(out, errs)
-	}
+	succeeds(t, "eval", "run", "-o", "intervals=false", "--out", "again.json")
 	again := readResult(t, "again.json")
 	if again.On = r.On; !reflect.DeepEqual(again, r) {
 		t.Errorf("eval run has\n%+v\nthe training had\n%+v", again, r)
 	}
-	if code, _, errs := run(t, "eval", "run", "--report", "page.html"); code != exitUsage ||
-		!strings.Contains(errs, "shards-place, shards-form") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "shards-place, shards-form", "eval", "run", "--report", "page.html")
 	if code, out, errs := run(t, "eval", "run", "--query", "test"); code != 0 ||
 		!strings.Contains(out, "48 queries, 48 gallery items, each") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
-	s, err := history.ReadSettings("runs/default")
+	s, err := runs.ReadSettings("runs/default")
 	if err != nil || strings.Join(s.Images.Benchmarks, " ") != "shards-place shards-form" ||
 		!strings.Contains(string(text), "- ../../shards-form") {
 		t.Errorf("%v: the run finds %v\n%s", err, s, text)
 	}
-	if code, _, errs := run(t, "eval", "run", "--data", "shards"); code != exitUsage ||
-		!strings.Contains(errs, "no query images are selected") {
-		t.Errorf("other data are named, and not asked for: exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "no query images are selected", "eval", "run", "--data", "shards")
 	for want, args := range map[string][]string{
-		`has no split "query"`:      {"--benchmarks", "shards"},
-		"set only one of them as t": {"--benchmarks", "shards-place", "--query", "test"},
-		"nowhere":                   {"--benchmarks", "nowhere"},
-		"benchmark 1 has the leve":  {"--benchmarks", "shards-both"},
+		`has no split "query"`:      {"-o", "benchmarks=shards"},
+		"set only one of them as t": {"-o", "benchmarks=shards-place", "--query", "test"},
+		"nowhere":                   {"-o", "benchmarks=nowhere"},
+		"benchmark 1 has the leve":  {"-o", "benchmarks=shards-both"},
 	} {
-		if args[1] == "shards-both" {
+		if args[1] == "benchmarks=shards-both" {
 			twoLevelBenchmark(t)
 		}
 		if code, _, errs := run(t, tinyRun(append(args, "--out", "runs/other")...)...); code == 0 ||
@@ -113,16 +92,9 @@ func TestTrainingIsTestedOnBenchmarks(t *testing.T) {
 // twoLevelBenchmark builds shards-both, with a split query of two levels.
 func twoLevelBenchmark(t *testing.T) {
 	t.Helper()
-	if err := os.CopyFS(filepath.Join("both", "query"), os.DirFS(filepath.Join("pictures", "test"))); err != nil {
-		t.Fatal(err)
-	}
-	src, err := dataset.Folder{}.Open(context.Background(),
-		dataset.Settings{Input: "both", Levels: []string{"place", "form"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join("both", "query"), os.DirFS(filepath.Join("pictures", "test"))))
+	src := must.Get(dataset.Folder{}.Open(context.Background(),
+		dataset.Settings{Input: "both", Levels: []string{"place", "form"}}))(t)
 	defer src.Close()
-	if _, err := shards.Build(context.Background(), src, "shards-both", shards.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(shards.Build(context.Background(), src, "shards-both", shards.Options{}))(t)
 }

@@ -8,8 +8,10 @@ import (
 	"hgld/labels"
 	"hgld/shards"
 	"hgld/shards/dataset"
+	"hgld/train/config"
 	"hgld/train/index"
 	"hgld/train/input"
+	"hgld/train/retrieval"
 	"hgld/train/selection"
 )
 
@@ -19,7 +21,7 @@ func openData(ctx context.Context, s *selection.Images) (*selection.Data, error)
 }
 
 // openDataOf is openData with remarks on labels of vectors and on held-out classes.
-func openDataOf(ctx context.Context, s *selection.Images, say func(format string, args ...any)) (*selection.Data,
+func openDataOf(ctx context.Context, s *selection.Images, log func(format string, args ...any)) (*selection.Data,
 	error) {
 	open := func(folder string) (selection.Set, error) {
 		set, err := openShards(ctx, folder)
@@ -34,7 +36,7 @@ func openDataOf(ctx context.Context, s *selection.Images, say func(format string
 		return nil, err
 	}
 	d, err := s.Open(selection.Opener{Vectors: openVectors, Verify: verifyVectors(ctx), Recorded: index.Recorded,
-		Shards: open, Say: say})
+		Shards: open, Log: log})
 	if s.Embeddings != "" {
 		err = labelsHint(asUsage(err), "hgld train run")
 	}
@@ -57,4 +59,14 @@ func (s splitSet) Split(name labels.Split) (input.Dataset, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// selectionAdvice has the exit codes and next steps for errors in the choice of images.
+var selectionAdvice = []advice{
+	kind[*selection.Error](exitUsage, nil),
+	kind(exitUsage, func(*selection.NoSplitsError) string {
+		return "--hold-out 0.2 keeps a fifth of the classes for validation"
+	}),
+	kind[*retrieval.LevelsError](exitUsage, nil),
+	kind(exitUsage, func(*config.ShapeError) string { return "--side 0 crops them, as in other evaluations" }),
 }

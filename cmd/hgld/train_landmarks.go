@@ -8,8 +8,8 @@ import (
 
 	"hgld/labels"
 	"hgld/shards"
-	"hgld/train"
-	"hgld/train/history"
+	"hgld/train/evaluation"
+	"hgld/train/experiment/runs"
 	"hgld/train/input"
 	"hgld/train/landmarks"
 	"hgld/train/selection"
@@ -17,7 +17,7 @@ import (
 
 // openTrainingData opens the images or vectors of a run, and the benchmarks of landmarks that it is measured on.
 func openTrainingData(j *job, s *trainSettings) (*selection.Data, error) {
-	data, err := openDataOf(j.ctx, &s.Images, j.say)
+	data, err := openDataOf(j.ctx, &s.Images, j.log)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func openTrainingData(j *job, s *trainSettings) (*selection.Data, error) {
 }
 
 // openLandmarks adds benchmarks of landmarks to the data of a run.
-func openLandmarks(j *job, l *history.Landmarks, data *selection.Data) error {
+func openLandmarks(j *job, l *runs.Landmarks, data *selection.Data) error {
 	if len(l.Truth) != len(l.Images) {
 		return usagef("landmarks.truth names %s and landmarks.images %s, want a folder for each truth",
 			count(len(l.Truth), "file"), count(len(l.Images), "folder"))
@@ -50,7 +50,7 @@ func openLandmarks(j *job, l *history.Landmarks, data *selection.Data) error {
 }
 
 // openRevisited opens Revisited Oxford or Paris: its truth and the folder of its images, which data closes.
-func openRevisited(j *job, truth, path string, data *selection.Data) (*train.Landmarks, error) {
+func openRevisited(j *job, truth, path string, data *selection.Data) (*evaluation.Landmarks, error) {
 	benchmark, err := landmarks.Read(truth)
 	if err != nil {
 		return nil, withCode(exitUsage, err)
@@ -64,12 +64,12 @@ func openRevisited(j *job, truth, path string, data *selection.Data) (*train.Lan
 	if err != nil {
 		return nil, err
 	}
-	return &train.Landmarks{Queries: images.Queries, Gallery: images.Gallery,
+	return &evaluation.Landmarks{Queries: images.Queries, Gallery: images.Gallery,
 		Measure: landmarks.Revisited(benchmark.Truths)}, nil
 }
 
 // openSolution opens Google Landmarks v2 retrieval: its solution and the shards of its images, which data closes.
-func openSolution(j *job, truth, path string, data *selection.Data) (*train.Landmarks, error) {
+func openSolution(j *job, truth, path string, data *selection.Data) (*evaluation.Landmarks, error) {
 	if !shards.IsDataSet(j.ctx, path) {
 		return nil, withHint(usagef("%s is not a folder of shards; want those of the splits test and index for %s", path,
 			truth), "hgld shards build --dataset gldv2 makes them")
@@ -86,8 +86,8 @@ func openSolution(j *job, truth, path string, data *selection.Data) (*train.Land
 	if err != nil {
 		return nil, asUsage(err)
 	}
-	j.sayAll("%s", solution.Notes)
-	return &train.Landmarks{Queries: solution.Queries, Gallery: sets[1], Measure: solution.Measure()}, nil
+	j.logAll("%s", solution.Notes)
+	return &evaluation.Landmarks{Queries: solution.Queries, Gallery: sets[1], Measure: solution.Measure()}, nil
 }
 
 // findLandmarks finds the images of a benchmark in a folder.

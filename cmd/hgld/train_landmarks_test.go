@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 	"hgld/train/retrieval"
 )
 
@@ -25,17 +26,15 @@ func TestLandmarksAreWatchedDuringTraining(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	train := strings.Fields("train run --data shards --steps 4 --out r -o sampler.batch=6 -o sampler.m=3 " +
-		"-o input.size=16 -o input.resize=18 -o run.evaluate=2 -o run.watch=landmarks")
+		"-o input.size=16 -o input.resize=18 -o run.evaluate=2 -o run.eval_on=landmarks")
 	with := append(train, "-o", "landmarks.truth=gnd.json", "-o", "landmarks.images=jpg")
-	if code, out, errs := run(t, with...); code != exitOK || strings.Count(out, "gnd easy") != 2 ||
+	if code, out, errs := run(t, with...); code != exitOK || strings.Count(out, "gnd easy") != 3 ||
 		!strings.Contains(errs, "best mAP_level1 of the landmarks") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
-	text, err := os.ReadFile("r/" + history.EvaluationFile)
+	text, err := os.ReadFile("r/" + runs.EvaluationFile)
 	var result retrieval.Result
-	if err := json.Unmarshal(text, &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &result))
 	if strings.Join(result.Levels, ",") != "gnd easy,gnd medium,gnd hard" || err != nil || result.On != "landmarks" ||
 		result.Queries != 1 || result.Gallery != 4 || result.Mean("mAP_level0") != 1 || result.Mean("mP@1_level1") != 1 {
 		t.Errorf("%v\n%s", err, text)
@@ -52,17 +51,15 @@ func TestLandmarksAreWatchedDuringTraining(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"", "run.watch is landmarks, but the data has none"},
+		{"", "run.eval_on is landmarks, but the data has none"},
 		{"-o landmarks.truth=gnd.json", "landmarks.truth names 1 file and landmarks.images 0 folders"},
 		{"-o landmarks.truth=gnd.json -o landmarks.images=photos", "is not among the 12 images"},
-		{"-o landmarks.truth=gnd.json -o landmarks.images=jpg -o run.watch=validation", "set run.watch=landmarks"},
+		{"-o landmarks.truth=gnd.json -o landmarks.images=jpg -o run.eval_on=validation", "set run.eval_on=landmarks"},
 		{"-o landmarks.truth=gnd.json -o landmarks.images=jpg -o model.backbone.name=deit-small -o model.pooling=none " +
 			"-o model.standard=none -o input.size=224 -o input.resize=224", "landmarks.side=0"},
 	} {
 		args := append(append([]string{}, train...), append(strings.Fields(c.args), "--out", "other")...)
-		if code, out, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, c.want) {
-			t.Errorf("%q: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
-		}
+		says(t, exitUsage, c.want, args...)
 	}
 }
 
@@ -94,15 +91,15 @@ func TestSolutionsOfGoogleLandmarksAreWatched(t *testing.T) {
 	solutionFolder(t)
 	const solution = "gldv2/metadata/retrieval_solution_v2.1.csv"
 	train := strings.Fields("train run --data shards --steps 2 --out r -o sampler.batch=4 -o sampler.m=2 " +
-		"-o input.size=16 -o input.resize=18 -o run.evaluate=2 -o run.watch=landmarks -o landmarks.side=20")
+		"-o input.size=16 -o input.resize=18 -o run.evaluate=2 -o run.eval_on=landmarks -o landmarks.side=20")
 	with := append(train, "-o", "landmarks.truth="+solution+",other.csv,gnd.json", "-o",
 		"landmarks.images=shards,shards,jpg")
 	code, out, errs := run(t, with...)
 	if code != exitOK || !strings.Contains(errs, "best mAP@100_level0 of the landmarks: 1.0000") ||
-		!strings.Contains(errs, "careful: 1 positive items of other.csv are not in the gallery") {
+		!strings.Contains(errs, "warning: 1 positive items of other.csv are not in the gallery") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
-	during := readResult(t, "r/"+history.EvaluationFile)
+	during := readResult(t, "r/"+runs.EvaluationFile)
 	if got := strings.Join(during.Levels, ","); got != "retrieval_solution_v2.1 public,retrieval_solution_v2.1 private,"+
 		"other public,other private,gnd easy,gnd medium,gnd hard" {
 		t.Error(got)
@@ -114,12 +111,12 @@ func TestSolutionsOfGoogleLandmarksAreWatched(t *testing.T) {
 		}
 	}
 	for _, split := range []string{"test", "index"} {
-		run(t, "eval", "embed", "--run", "r", "--side", "20", "--split", split, "--out", split+".npy", "shards")
+		run(t, "embed-images", "--run", "r", "--side", "20", "--split", split, "--out", split+".npy", "shards")
 	}
 	for i, of := range []string{solution + " public", solution + " private", "other.csv public", "other.csv private"} {
 		file, usage, _ := strings.Cut(of, " ")
 		code, out, errs := run(t, "eval", "run", "--embeddings", "test.npy", "--gallery-embeddings", "index.npy",
-			"--qrels", file, "--qrels-usage", usage, "--metrics", "mAP@100")
+			"--qrels", file, "-o", "qrels_usage="+usage, "--metrics", "mAP@100")
 		if code != exitOK {
 			t.Fatalf("exit code %d\n%s%s", code, out, errs)
 		}
@@ -138,8 +135,6 @@ func TestSolutionsOfGoogleLandmarksAreWatched(t *testing.T) {
 		{"-o landmarks.truth=other.csv -o landmarks.images=shards -o run.best=mAP@10", "did you mean"},
 	} {
 		args := append(append([]string{}, train...), append(strings.Fields(c.args), "--out", "x")...)
-		if code, out, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, c.want) {
-			t.Errorf("%q: exit code %d, want %q\n%s%s", c.args, code, c.want, out, errs)
-		}
+		says(t, exitUsage, c.want, args...)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"hgld/internal/texttable"
 	"hgld/train/loss"
 )
 
@@ -36,9 +37,11 @@ func listLosses(j *job) error {
 		}
 		return writeJSON(j, list)
 	}
+	var rows [][]string
 	for _, e := range loss.WithExternal(loss.All) {
-		j.print("%-22s %s\n", e.Name, e.About)
+		rows = append(rows, []string{e.Name, e.About})
 	}
+	j.print("%s", texttable.Format("%-22s %s", rows...))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"hgld/internal/crash"
 	"hgld/internal/objectstore"
 	"hgld/internal/objectstore/address"
 	"hgld/train/mirror"
@@ -13,9 +14,10 @@ import (
 
 // runCopy keeps the copy of a run directory in an object store. nil keeps none.
 type runCopy struct {
-	mirror *mirror.Mirror
-	at     string // its address
-	unsent string // the newest checkpoint, if the store did not take it; ""
+	mirror  *mirror.Mirror
+	at      string     // its address
+	alone   bool       // the directory keeps one checkpoint, which must stay until it is sent
+	sending chan error // the end of a copy beside the training; nil: there is none
 }
 
 // checkStore checks that the place of the copy is in an object store.
@@ -39,7 +41,7 @@ func openCopy(j *job, s *trainSettings) (*runCopy, error) {
 	if !filepath.IsLocal(name) || name == "." {
 		name = filepath.Base(s.Out)
 	}
-	c := &runCopy{at: address.Join(s.Store, filepath.ToSlash(name))}
+	c := &runCopy{at: address.Join(s.Store, filepath.ToSlash(name)), alone: s.Run.Keep < 2}
 	var err error
 	if c.mirror, err = mirror.Open(c.at, s.Out); err != nil {
 		return nil, err
@@ -49,39 +51,77 @@ func openCopy(j *job, s *trainSettings) (*runCopy, error) {
 		return nil, err
 	}
 	for _, err := range f.Damaged {
-		j.say("%v; an older checkpoint is taken", err)
+		j.log("%v; an older checkpoint is taken", err)
 	}
 	if f.Checkpoint != "" {
-		j.say("%s has a newer checkpoint than %s: %s was fetched", c.at, s.Out, f.Checkpoint)
+		j.log("%s has a newer checkpoint than %s: %s was fetched", c.at, s.Out, f.Checkpoint)
 	}
 	return c, nil
 }
 
-// save sends a checkpoint. A store that fails for the moment does not stop the training: the next checkpoint goes
-// there, or the last one at the end. An interrupted run sends its last checkpoint before it ends.
-func (c *runCopy) save(j *job, checkpoint string) error {
+// save begins to send what the run directory has, beside the training, which waits for the copy before. A store that
+// fails for the moment does not stop the training: the next checkpoint goes there, or the last one at the end.
+func (c *runCopy) save(j *job) error {
 	if c == nil {
 		return nil
 	}
-	err := c.mirror.Save(context.WithoutCancel(j.ctx), checkpoint)
-	c.unsent = ""
+	if err := c.await(j); err != nil {
+		return err
+	}
+	s, err := c.mirror.Look()
+	if err != nil {
+		return err
+	}
+	c.sending = make(chan error, 1)
+	go func() {
+		defer crash.Guard()
+		c.sending <- c.mirror.Save(context.WithoutCancel(j.ctx), s)
+	}()
+	if c.alone {
+		return c.await(j)
+	}
+	return nil
+}
+
+// await waits for the end of a copy, while the other processes of the training wait for this one.
+func (c *runCopy) await(j *job) error {
+	if c.sending == nil {
+		return nil
+	}
+	defer j.ranks.Busy("copying a checkpoint to " + c.at)()
+	err := <-c.sending
+	c.sending = nil
 	var e *objectstore.Error
 	if errors.As(err, &e) && e.Kind == objectstore.Temporary {
-		c.unsent = checkpoint
-		j.say("%v; the training goes on, and the next checkpoint is sent there", err)
+		j.log("%v; the training goes on, and the next checkpoint is sent there", err)
 		return nil
 	}
 	return err
 }
 
-// finish sends what is left, after a training that ended with err.
+// finish sends what is left, after a training that ended with err. An interrupted run sends its last checkpoint.
 func (c *runCopy) finish(j *job, err error) error {
-	if c == nil || err != nil && !errors.Is(err, context.Canceled) {
+	if c == nil {
 		return err
 	}
-	ctx := context.WithoutCancel(j.ctx)
-	if c.unsent != "" {
-		return errors.Join(err, c.mirror.Save(ctx, c.unsent))
+	if failed := c.await(j); failed != nil || err != nil && !errors.Is(err, context.Canceled) {
+		return errors.Join(err, failed)
 	}
-	return errors.Join(err, c.mirror.SaveSmall(ctx))
+	defer j.ranks.Busy("copying the run to " + c.at)()
+	s, failed := c.mirror.Look()
+	if failed == nil {
+		failed = c.mirror.Save(context.WithoutCancel(j.ctx), s)
+	}
+	return errors.Join(err, failed)
+}
+
+// mirrorAdvice has the exit codes and next steps for errors of the copy of a run in an object store.
+var mirrorAdvice = []advice{
+	kind(exitUsage, func(*mirror.OtherRunError) string {
+		return "name another run directory (--out) or another place (--store); or remove the run directory, and the run " +
+			"continues from its copy"
+	}),
+	kind(exitIntegrity, func(*mirror.DamagedError) string {
+		return "remove the damaged checkpoints there, or name another place (--store)"
+	}),
 }

@@ -13,11 +13,13 @@ import (
 	"testing/fstest"
 
 	"hgld/internal/filelock"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/shards"
 	"hgld/shards/dataset"
 	"hgld/train"
-	"hgld/train/history"
+	"hgld/train/checkpoint"
+	"hgld/train/experiment/runs"
 )
 
 // pictureShards builds shards/ of drawings in a new folder, which becomes the
@@ -37,25 +39,20 @@ func (b *beginning) start(t *testing.T, create func(*testing.T)) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	if b.files != nil {
-		if err := os.CopyFS(".", b.files); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(".", b.files))
 		return
 	}
 	create(t)
 	files := fstest.MapFS{}
 	here := os.DirFS(".")
-	err := fs.WalkDir(here, ".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(here, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(here, path)
 		files[path] = &fstest.MapFile{Data: data, Mode: 0o644}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	b.files = files
 }
 
@@ -65,35 +62,19 @@ func drawPictures(t *testing.T) {
 	for split, views := range map[string][2]int{"train": {0, 8}, "test": {8, 12}} {
 		for place := range 12 {
 			dir := filepath.Join("pictures", split, sketch.Forms[place/3], fmt.Sprint("place", place))
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(dir, 0o755))
 			for view := views[0]; view < views[1]; view++ {
-				f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d.png", view)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := png.Encode(f, sketch.Picture(place/3, place, view, 20)); err != nil {
-					t.Fatal(err)
-				}
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+				f := must.Get(os.Create(filepath.Join(dir, fmt.Sprintf("%d.png", view))))(t)
+				must.Do(t, png.Encode(f, sketch.Picture(place/3, place, view, 20)))
+				must.Do(t, f.Close())
 			}
 		}
 	}
-	src, err := dataset.Folder{}.Open(context.Background(),
-		dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(dataset.Folder{}.Open(context.Background(),
+		dataset.Settings{Input: "pictures", Levels: []string{"place", "form"}}))(t)
 	defer src.Close()
-	if _, err := shards.Build(context.Background(), src, "shards", shards.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(projectFile, []byte(tinyProject), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(shards.Build(context.Background(), src, "shards", shards.Options{}))(t)
+	must.Do(t, os.WriteFile(projectFile, []byte(tinyProject), 0o644))
 }
 
 // tinyProject makes a training of a second.
@@ -113,9 +94,7 @@ func tinyRun(more ...string) []string { return append([]string{"train", "run"}, 
 
 func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--out", "whole")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--out", "whole")...)
 	if code, _, errs := run(t, tinyRun("--out", "parts", "--limit", "7")...); code != 0 ||
 		!strings.Contains(errs, "done: 7 steps") {
 		t.Fatalf("exit code %d\n%s", code, errs)
@@ -125,10 +104,7 @@ func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	for _, name := range []string{"model.safetensors", "optimizer.safetensors"} {
-		want, err := os.ReadFile(filepath.Join("whole", "checkpoints", "step-00000012", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(filepath.Join("whole", "checkpoints", "step-00000012", name)))(t)
 		got, err := os.ReadFile(filepath.Join("parts", "checkpoints", "step-00000012", name))
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s differs from that of the run in one go (%v)", name, err)
@@ -149,10 +125,7 @@ func TestTrainRunContinuesWithTheSameCommand(t *testing.T) {
 
 func readEvents(t *testing.T, dir string) []train.Event {
 	t.Helper()
-	list, err := history.ReadEvents(filepath.Join(dir, history.EventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(runs.ReadEvents(filepath.Join(dir, runs.EventsFile)))(t)
 	return list
 }
 
@@ -167,7 +140,10 @@ func TestCompleteRunIsNotEvaluatedTwice(t *testing.T) {
 	}
 	events := len(readEvents(t, "whole"))
 	code, second, errs := run(t, args...)
-	if code != 0 || !strings.Contains(errs, "whole is complete: 12 steps") || second != first || first == "" {
+	_, first, _ = strings.Cut(first, "step 12, test") // after the network before training
+	first, _, _ = strings.Cut(first, "\nafter training − before training")
+	if code != 0 || !strings.Contains(errs, "whole is complete: 12 steps") || second != "step 12, test"+first ||
+		first == "" {
 		t.Errorf("exit code %d\n%s\n%s\nat first\n%s", code, errs, second, first)
 	}
 	if now := len(readEvents(t, "whole")); now != events {
@@ -181,9 +157,7 @@ func TestCompleteRunIsNotEvaluatedTwice(t *testing.T) {
 
 func TestTrainRunRefusesAnotherRunsDirectory(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--limit", "2")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--limit", "2")...)
 	code, _, errs := run(t, tinyRun("-o", "optim.lr=0.5")...)
 	if code != exitUsage || !strings.Contains(errs, "optim.lr is 0.5, the checkpoint has 0.001") ||
 		!strings.Contains(errs, "--out") {
@@ -203,23 +177,15 @@ func TestTrainRunNamesWrongSettings(t *testing.T) {
 		`unknown preset`:                           {"-o", "loss.preset=mine"},
 		"needs 16 classes with 4 rows":             {"-o", "sampler.batch=64"},
 		"there are no validation classes":          {"-o", "run.evaluate=3", "--query", "test"},
-		`did you mean "validation"`:                {"-o", "run.watch=validaton"},
+		`did you mean "validation"`:                {"-o", "run.eval_on=validaton"},
 		"train.hold_out is -0.1, want a number":    {"--hold-out", "-0.1"},
-		"--card predicts a step for --dry-run":     {"--card", "h100"},
-		`unknown card "h10": did you mean "h100"?`: {"--dry-run", "--card", "h10"},
-		`unknown link "nvlink"`:                    {"--dry-run", "--card", "h100", "--link", "nvlink"},
-		"--ranks 3 in --nodes 2":                   {"--dry-run", "--card", "h100", "--ranks", "3", "--nodes", "2"},
-		"--ranks is for the prediction":            {"--ranks", "2"},
-		"want a multiple of the 3 processes":       {"--dry-run", "--card", "h100", "--ranks", "3"},
 		"--dry-run and --profile exclude":          {"--dry-run", "--profile"},
 		"one step cannot show that the loss falls": {"--overfit", "--limit", "1"},
 		"but no query split ranks it":              {"--gallery", "train"},
 		`did you mean "sampler.settings"`:          {"-o", "sampler.setting=1"},
 		"input.resize is 12, want at least":        {"-o", "input.resize=12"},
 	} {
-		if code, _, errs := run(t, tinyRun(args...)...); code != exitUsage || !strings.Contains(errs, hint) {
-			t.Errorf("%v: exit code %d, want %d and %q:\n%s", args, code, exitUsage, hint, errs)
-		}
+		says(t, exitUsage, hint, tinyRun(args...)...)
 	}
 }
 
@@ -227,21 +193,14 @@ func TestRunElsewhereFindsItsFolders(t *testing.T) {
 	dir := t.TempDir()
 	elsewhere := filepath.Join(dir, "elsewhere")
 	for _, folder := range []string{elsewhere, filepath.Join(dir, "here", "part")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(folder, 0o755))
 	}
 	t.Chdir(filepath.Join(dir, "here"))
 	for _, run := range []string{elsewhere, filepath.Join("..", "elsewhere")} {
 		s := trainStage().Defaults()
 		s.Out, s.Images.Benchmarks = run, []string{"part"}
-		if _, err := s.Write(); err != nil {
-			t.Fatal(err)
-		}
-		again, err := history.ReadSettings(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Write())(t)
+		again := must.Get(runs.ReadSettings(run))(t)
 		for want, got := range map[string]string{"shards": again.Images.Data, "part": again.Images.Benchmarks[0]} {
 			if want = filepath.Join(filepath.Dir(run), "here", want); got != want {
 				t.Errorf("%s finds %s, want %s", run, got, want)
@@ -258,9 +217,7 @@ func TestEvalRunFindsTheDataOfTheRun(t *testing.T) {
 	}
 	trained := readResult(t, filepath.Join("runs", "default", "eval.json"))
 	for _, path := range []string{"runs/default", "runs/default/checkpoints/step-00000012"} {
-		if code, _, errs := run(t, "eval", "run", "--run", path); code != 0 {
-			t.Fatal(errs)
-		}
+		succeeds(t, "eval", "run", "--run", path)
 		again := readResult(t, "eval.json")
 		if again.Mean("H-AP") != trained.Mean("H-AP") || again.Gallery != 96 {
 			t.Errorf("%s: H-AP %v, in the run %v", path, again.Mean("H-AP"), trained.Mean("H-AP"))
@@ -272,7 +229,7 @@ func TestEvalRunFindsTheDataOfTheRun(t *testing.T) {
 	if untrained := readResult(t, "eval.json"); untrained.Mean("H-AP") == trained.Mean("H-AP") {
 		t.Error("the untrained network gives the same H-AP")
 	}
-	code, out, errs = run(t, "eval", "run", "--hold-out", "0.25", "--limit", "5")
+	code, out, errs = run(t, "eval", "run", "-o", "hold_out=0.25", "--limit", "5")
 	if code != 0 || !strings.Contains(out, "5 queries") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -284,51 +241,38 @@ func TestEvalRunTakesTheBestCheckpoint(t *testing.T) {
 		"optim.lr=0.3")...); code != 0 {
 		t.Fatal(errs)
 	}
-	best, err := train.ReadBest("runs/default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := must.Get(checkpoint.ReadBest("runs/default"))(t)
 	if best.Step == 12 {
 		t.Fatal("the best checkpoint is the newest, which shows nothing")
 	}
-	code, _, errs := run(t, "eval", "run", "--best")
-	if code != 0 || !strings.Contains(errs, best.Checkpoint) {
-		t.Errorf("exit code %d, want %s\n%s", code, best.Checkpoint, errs)
-	}
+	says(t, exitOK, best.Checkpoint, "eval", "run", "--best")
 	if value := readResult(t, "eval.json").Mean("H-AP"); value != float64(best.Value) {
 		t.Errorf("H-AP %v, in the training %v", value, best.Value)
 	}
 }
 
-// With run.report_best, eval.json holds the evaluation of the best checkpoint, as papers report that choose on
+// With run.keep_best_test, eval.json holds the evaluation of the best checkpoint, as papers report that choose on
 // the test.
 func TestTheBestEvaluationOfTheTestIsReported(t *testing.T) {
 	pictureShards(t)
-	args := tinyRun("-o", "query=train", "-o", "run.watch=test", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o",
+	args := tinyRun("-o", "query=train", "-o", "run.eval_on=test", "-o", "run.evaluate=4", "-o", "sampler.batch=8", "-o",
 		"optim.lr=3", "-o", "run.best=R@1", "-o", "run.metrics=R@1,H-AP")
-	if code, _, errs := run(t, append(args, "-o", "run.report_best=true")...); code != 0 {
-		t.Fatal(errs)
-	}
-	best, err := train.ReadBest("runs/default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, append(args, "-o", "run.keep_best_test=true")...)
+	best := must.Get(checkpoint.ReadBest("runs/default"))(t)
 	r := readResult(t, "runs/default/eval.json")
 	if best.Step == 12 || r.Of == nil || r.Of.Step != best.Step || r.Mean("R@1_level0") != float64(best.Value) {
 		t.Errorf("%+v of %+v; the best is %+v", r.Mean("R@1_level0"), r.Of, best)
 	}
-	code, _, errs := run(t, tinyRun("-o", "query=train", "-o", "run.report_best=true", "--out", "runs/other")...)
-	if code == 0 || !strings.Contains(errs, "run.report_best reports the best of several") {
+	code, _, errs := run(t, tinyRun("-o", "query=train", "-o", "run.keep_best_test=true", "--out", "runs/other")...)
+	if code == 0 || !strings.Contains(errs, "run.keep_best_test reports the best of several") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 
 func TestTrainBenchReadsARunFile(t *testing.T) {
 	pictureShards(t)
-	if err := os.Rename(projectFile, "mine.yaml"); err != nil {
-		t.Fatal(err)
-	}
-	code, out, errs := run(t, "train", "bench", "--config", "mine.yaml", "--measure", "1")
+	must.Do(t, os.Rename(projectFile, "mine.yaml"))
+	code, out, errs := run(t, "train", "bench", "--config", "mine.yaml", "--steps", "1")
 	if code != 0 || !strings.Contains(out, "batches of 16 images of 16 pixels") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -342,10 +286,7 @@ func TestTrainRunNamesADamagedImage(t *testing.T) {
 	if err != nil || len(shard) != 1 {
 		t.Fatal(shard, err)
 	}
-	data, err := os.ReadFile(shard[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(shard[0]))(t)
 	for at := bytes.Index(data, []byte("IDAT")); at >= 0; {
 		data[at+6] ^= 1
 		next := bytes.Index(data[at+4:], []byte("IDAT"))
@@ -354,31 +295,21 @@ func TestTrainRunNamesADamagedImage(t *testing.T) {
 		}
 		at += 4 + next
 	}
-	if err := os.WriteFile(shard[0], data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := run(t, tinyRun()...); code != exitIntegrity || !strings.Contains(errs, "checksum") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	must.Do(t, os.WriteFile(shard[0], data, 0o644))
+	says(t, exitIntegrity, "checksum", tinyRun()...)
 }
 
 func TestEvalRunTellsOfTrainingImagesAmongTheQueries(t *testing.T) {
 	t.Chdir(t.TempDir())
 	drawPictures(t)
 	from := filepath.Join("pictures", "train", sketch.Forms[0], "place0", "0.png")
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(strings.Replace(from, "train", "test", 1), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "shards", "build", "--dataset", "folder", "--input", "pictures", "--levels", "place,form", "--out", "twice")
-	must(t, tinyRun("--data", "twice", "--out", "a", "--limit", "1")...)
-	code, _, errs := run(t, "eval", "run", "--run", "a", "--query", "test")
-	if code != 0 || !strings.Contains(errs, "note: 1 image of test is also in train, byte for byte: ") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	data := must.Get(os.ReadFile(from))(t)
+	must.Do(t, os.WriteFile(strings.Replace(from, "train", "test", 1), data, 0o644))
+	succeeds(t, "shards", "build", "--dataset", "folder", "--input", "pictures", "--levels", "place,form",
+		"--out", "twice")
+	succeeds(t, tinyRun("--data", "twice", "--out", "a", "--limit", "1")...)
+	says(t, exitOK, "note: 1 image of test is also in train, byte for byte: ",
+		"eval", "run", "--run", "a", "--query", "test")
 }
 
 func TestEvalRunAsksForQueries(t *testing.T) {
@@ -387,27 +318,15 @@ func TestEvalRunAsksForQueries(t *testing.T) {
 		!strings.Contains(errs, "nothing will be evaluated") {
 		t.Fatal(code, errs)
 	}
-	if code, _, errs := run(t, "eval", "run"); code != exitUsage || !strings.Contains(errs, "--query") {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
+	says(t, exitUsage, "--query", "eval", "run")
 }
 
 func TestTrainRunLeavesALockedDirectoryAlone(t *testing.T) {
 	pictureShards(t)
-	if err := os.MkdirAll("taken", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := filelock.Acquire(filepath.Join("taken", "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, _, errs := run(t, tinyRun("--out", "taken")...)
-	if code != exitLocked || !strings.Contains(errs, fmt.Sprintf("locked by process %d", os.Getpid())) {
-		t.Errorf("exit code %d\n%s", code, errs)
-	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll("taken", 0o755))
+	lock := must.Get(filelock.Acquire(filepath.Join("taken", "lock")))(t)
+	says(t, exitLocked, fmt.Sprintf("locked by process %d", os.Getpid()), tinyRun("--out", "taken")...)
+	must.Do(t, lock.Close())
 	if code, _, errs := run(t, tinyRun("--out", "taken")...); code != exitOK {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
@@ -417,15 +336,11 @@ func TestRunFileHoldsSettingsAloneOrUnderTrain(t *testing.T) {
 	pictureShards(t)
 	settings := strings.ReplaceAll(strings.TrimPrefix(tinyProject, "train:\n"), "\n  ", "\n")
 	settings = strings.TrimPrefix(settings, "  ") + "data: ../shards\n"
-	if err := os.Mkdir("recipes", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("recipes", 0o755))
 	for name, text := range map[string]string{"alone": settings, "section": "hgld: 1\n" + tinyProject +
 		"  data: ../shards\n"} {
 		file := filepath.Join("recipes", name+".yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 		code, _, errs := run(t, "train", "run", "--config", file, "--out", name, "--limit", "1")
 		if code != exitOK || !strings.Contains(errs, "images of shards:") || !strings.Contains(errs, "897 parameters") {
 			t.Errorf("%s: exit code %d\n%s", name, code, errs)
@@ -433,23 +348,15 @@ func TestRunFileHoldsSettingsAloneOrUnderTrain(t *testing.T) {
 	}
 	for text, hint := range map[string]string{"": "expected settings", "[1]": "expected settings", "step: 3": `steps"? (known`, "a: [": "recipes/wrong.yaml"} {
 		file := filepath.Join("recipes", "wrong.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, errs := run(t, "train", "run", "--config", file); code != exitUsage || !strings.Contains(errs, hint) {
-			t.Errorf("%q: exit code %d\n%s", text, code, errs)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
+		says(t, exitUsage, hint, "train", "run", "--config", file)
 	}
 }
 
 func TestTrainRunSaysWhereItStarts(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
-		t.Fatal(errs)
-	}
-	if code, _, errs := run(t, "train", "export", "--run", "runs/a", "net.safetensors"); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--out", "runs/a")...)
+	succeeds(t, "train", "export", "--run", "runs/a", "net.safetensors")
 	code, _, errs := run(t, tinyRun("--out", "runs/b", "--limit", "1", "-o", "model.weights=net.safetensors")...)
 	if code != 0 || !strings.Contains(errs, "fc.weight") ||
 		!strings.Contains(errs, "--from net.safetensors loads them too") {
@@ -479,13 +386,9 @@ func TestTrainRunSaysWhereItStarts(t *testing.T) {
 // with the code of damage.
 func TestCheckpointWithoutChecksumsIsDamaged(t *testing.T) {
 	pictureShards(t)
-	if code, _, errs := run(t, tinyRun("--out", "runs/a")...); code != 0 {
-		t.Fatal(errs)
-	}
+	succeeds(t, tinyRun("--out", "runs/a")...)
 	last := filepath.Join("runs", "a", "checkpoints", "step-00000012")
-	if err := os.Remove(filepath.Join(last, "SHA256SUMS")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(last, "SHA256SUMS")))
 	code, _, errs := run(t, "eval", "run", "--run", "runs/a", "--query", "test")
 	if code != exitIntegrity ||
 		!strings.Contains(errs, filepath.Join(last, "SHA256SUMS")+" is damaged: it is missing") ||
@@ -505,13 +408,11 @@ func TestCheckpointWithoutChecksumsIsDamaged(t *testing.T) {
 // Settings of a run that cannot be read are no mistake of the caller.
 func TestUnreadableSettingsOfARunAreNoUsageError(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, history.SettingsFile), 0o755); err != nil { // reading a folder fails
+	if err := os.Mkdir(filepath.Join(dir, runs.SettingsFile), 0o755); err != nil { // reading a folder fails
 		t.Fatal(err)
 	}
-	if _, err := history.ReadSettings(dir); err == nil || exitCode(err) != exitFailed {
+	if _, err := runs.ReadSettings(dir); err == nil || exitCode(err) != exitFailed {
 		t.Errorf("exit code %d of %v, want %d", exitCode(err), err, exitFailed)
 	}
-	if code, _, errs := run(t, "train", "run", "--config", dir); code != exitFailed || !strings.Contains(errs, dir) {
-		t.Errorf("exit code %d, want %d\n%s", code, exitFailed, errs)
-	}
+	says(t, exitFailed, dir, "train", "run", "--config", dir)
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"hgld/train/history"
+	"hgld/internal/testing/must"
+	"hgld/train/experiment/runs"
 )
 
 // TestTrainingContinuesAfterASignal interrupts a run once it has taken three
@@ -25,7 +26,7 @@ func TestTrainingContinuesAfterASignal(t *testing.T) {
 		go func() {
 			defer close(stop)
 			for range 2000 {
-				text, err := os.ReadFile(filepath.Join(dir, history.EventsFile))
+				text, err := os.ReadFile(filepath.Join(dir, runs.EventsFile))
 				if err == nil && bytes.Count(text, []byte("\n")) >= 3 {
 					if err := syscall.Kill(os.Getpid(), signal); err != nil {
 						t.Error(err)
@@ -38,7 +39,7 @@ func TestTrainingContinuesAfterASignal(t *testing.T) {
 		}()
 		code, _, errs := run(t, append(args, "--out", dir)...)
 		<-stop
-		if code != exitInterrupted || !strings.Contains(errs, "state saved; the same command continues") {
+		if code != exitInterrupted || !strings.Contains(errs, "state saved; run the same command again to resume") {
 			t.Fatalf("%v: exit code %d\n%s", signal, code, errs)
 		}
 		code, _, errs = run(t, append(args, "--out", dir)...)
@@ -46,14 +47,9 @@ func TestTrainingContinuesAfterASignal(t *testing.T) {
 			t.Fatalf("%v: exit code %d of the next run\n%s", signal, code, errs)
 		}
 	}
-	if code, _, errs := run(t, append(args, "--out", "whole")...); code != exitOK {
-		t.Fatal(errs)
-	}
+	succeeds(t, append(args, "--out", "whole")...)
 	weights := func(dir string) []byte {
-		text, err := os.ReadFile(filepath.Join(dir, "checkpoints", "step-00000150", "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "checkpoints", "step-00000150", "model.safetensors")))(t)
 		return text
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGUSR1} {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // A head is trained on vectors of another model, held out by class, and exported.
@@ -17,6 +19,10 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		!strings.Contains(out, "step 6, validation") ||
 		!strings.Contains(errs, "training vectors with happier on 45 vectors of e.npy") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	before := must.Get(readResultFile("runs/head/before.json"))(t)
+	if !strings.Contains(out, "after training − before training") || before.PerQuery == nil || before.On != "validation" {
+		t.Errorf("the head is not compared with its input, query by query:\n%s", out)
 	}
 	for _, part := range []string{out, errs} {
 		if strings.Contains(part, "image") {
@@ -34,7 +40,7 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 	if code, _, errs = run(t, "eval", "run", "--run", "runs/head"); code != 0 || !strings.Contains(errs, "e.npy") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	code, _, errs = run(t, "train", "export", "--run", "runs/head", "head.onnx", "head.safetensors", "h.npy")
+	code, _, errs = run(t, "train", "export", "--run", "runs/head", "head.onnx", "head.safetensors")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
@@ -50,14 +56,10 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		"leaves one side without":       {"--embeddings", "e.parquet", "--hold-out", "0.001"},
 		"e.npy has 60 vectors, but few": {"--embeddings", "e.npy", "--labels", "few.csv"},
 	} {
-		if err := os.WriteFile("few.csv", []byte("landmark,kind\na,b\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("few.csv", []byte("landmark,kind\na,b\n"), 0o644))
 		vectorSplits(t)
 		args = append([]string{"train", "run", "--out", "runs/other"}, args...)
-		if code, _, errs := run(t, args...); code != exitUsage || !strings.Contains(errs, want) {
-			t.Errorf("%v: exit code %d, want %q\n%s", args, code, want, errs)
-		}
+		says(t, exitUsage, want, args...)
 	}
 }
 
@@ -76,9 +78,7 @@ func vectorSplits(t *testing.T) {
 		}
 		table += fmt.Sprintf("img%d,l%d,%s,%s\n", i, i%12, kind, split)
 	}
-	if err := os.WriteFile("split.csv", []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("split.csv", []byte(table), 0o644))
 }
 
 // The column split of the labels says which vectors are trained on and which are the test.
@@ -88,7 +88,8 @@ func TestVectorsHaveSplits(t *testing.T) {
 	for splits, vectors := range map[string]int{"train": 30, "train,hidden": 45} {
 		out := "runs/" + splits
 		code, _, errs := run(t, "train", "run", "--embeddings", "e.npy", "--labels", "split.csv", "--levels", "landmark,kind",
-			"--splits", splits, "--query", "test", "--uneven", "-o", "steps=3", "-o", "model.dim=4", "-o", "loss=happier",
+			"-o", "splits="+splits, "--query", "test", "-o", "partial_labels=keep", "-o", "steps=3", "-o", "model.dim=4",
+			"-o", "loss=happier",
 			"-o", "sampler.batch=16", "--out", out)
 		if want := fmt.Sprintf("on %d vectors of e.npy", vectors); code != 0 || !strings.Contains(errs, want) {
 			t.Fatalf("exit code %d, want %q\n%s", code, want, errs)
@@ -99,29 +100,27 @@ func TestVectorsHaveSplits(t *testing.T) {
 	}
 }
 
-// Vectors with their finest class alone are uneven too, but only those that are trained on need --uneven.
+// Vectors with their finest class alone are uneven too, but only those that are trained on need partial_labels.
 func TestTrainedVectorsNeedEveryLevel(t *testing.T) {
 	embeddingFiles(t)
 	vectorSplits(t)
 	dry := func(splits string) []string {
 		return []string{"train", "run", "--dry-run", "--embeddings", "e.npy", "--labels", "split.csv", "--levels",
-			"landmark,kind", "--splits", splits, "--query", "test", "-o", "sampler.batch=16", "--out", "runs/dry"}
+			"landmark,kind", "-o", "splits=" + splits, "--query", "test", "-o", "sampler.batch=16", "--out", "runs/dry"}
 	}
 	if code, _, errs := run(t, dry("train")...); code != 0 {
 		t.Errorf("all rows of the split have both levels: exit code %d\n%s", code, errs)
 	}
 	code, _, errs := run(t, dry("train,hidden")...)
-	for _, want := range []string{"split.csv: img3: kind is empty; want a class at every level\n", "--uneven"} {
+	for _, want := range []string{"split.csv: img3: kind is empty; want a class at every level\n", "partial_labels"} {
 		if code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, want %q\n%s", code, want, errs)
 		}
 	}
 	table := "landmark,kind\na,\na,k\n" + strings.Repeat("b,m\n", 58)
-	if err := os.WriteFile("l.csv", []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("l.csv", []byte(table), 0o644))
 	code, _, errs = run(t, "train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--out", "runs/dry")
-	if code != exitUsage || !strings.Contains(errs, `has two parents: none`) || !strings.Contains(errs, "--uneven") {
+	if code != exitUsage || !strings.Contains(errs, `has two parents: none`) || !strings.Contains(errs, "partial_labels") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -132,13 +131,8 @@ func TestSeedsTrainARunEach(t *testing.T) {
 	embeddingFiles(t)
 	head := []string{"train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=3",
 		"-o", "model.dim=4", "-o", "sampler.batch=16", "--out", "runs/head", "-o", "seed=7"}
-	if code, _, errs := run(t, append(head, "--seeds", "2")...); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, errs)
-	}
-	before, err := os.ReadFile("runs/head-seed8/events.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeeds(t, append(head, "--seeds", "2")...)
+	before := must.Get(os.ReadFile("runs/head-seed8/events.jsonl"))(t)
 	code, out, errs := run(t, append(head, "--seeds", "3")...)
 	if code != 0 || strings.Count(errs, "nothing is left to do") != 2 || !strings.Contains(errs, "runs/head-seed9") ||
 		!strings.Contains(out, "over 3 runs, and Student's 95 % interval") {

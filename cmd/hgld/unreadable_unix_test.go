@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 	"hgld/scrape"
 )
@@ -19,12 +20,8 @@ import (
 // says nothing of what would be there, as one of the disk, also for root.
 func unreadable(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.RemoveAll(path), os.Symlink(filepath.Base(path), path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(t, errors.Join(os.RemoveAll(path), os.Symlink(filepath.Base(path), path)))
 }
 
 func TestDiskErrorIsNotAUsageError(t *testing.T) {

@@ -47,7 +47,7 @@ func versionCommand() *cli.Command {
 		Description: "  hgld version\n  hgld version --json\n  hgld version --licenses",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print data as JSON"},
-			&cli.BoolFlag{Name: "licenses", Usage: "print hgld's licence and those of the modules in it"},
+			&cli.BoolFlag{Name: "licenses", Usage: "print the licences of hgld and of the modules in it"},
 		},
 		Action: func(c *cli.Context) error {
 			j := &job{stdout: c.App.Writer}

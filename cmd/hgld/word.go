@@ -23,12 +23,3 @@ func word(text string) string {
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
-
-// words returns texts as words of a command line, with this text between them.
-func words(texts []string, between string) string {
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = word(text)
-	}
-	return strings.Join(list, between)
-}

@@ -8,6 +8,7 @@ import (
 
 	"hgld/cluster"
 	"hgld/internal/pipeline"
+	"hgld/internal/testing/must"
 	"hgld/shards/dataset"
 	"hgld/train/embeddings"
 	"hgld/train/index"
@@ -18,10 +19,7 @@ var hostileNames = []string{"e'; touch PWNED; echo '.h5", "$(touch PWNED)", "`to
 	`back\slash`, `'`, `''`, "", "*", "#x", "é", "!x", `e".h5`, "a&b|c>d<e(f)"}
 
 func TestWordsAreReadByTheShellAsTheyAre(t *testing.T) {
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shell := must.Get(exec.LookPath("sh"))(t)
 	for _, name := range append(hostileNames, "plain.npy", "runs/a-1_b") {
 		cmd := exec.Command(shell, "-c", "printf '%s|' "+word(name))
 		cmd.Dir = t.TempDir()
@@ -48,7 +46,7 @@ func TestHintsDoNotRunForeignText(t *testing.T) {
 			&pipeline.NoProjectError{Dir: name}, &index.ModelError{Model: name},
 			&dataset.SettingError{Setting: "levels", Values: []string{name}, Err: x},
 			&dataset.SettingError{Setting: "split_folders", Values: []string{name, name}, Err: x},
-			vectorsHint(&cluster.OtherTagsError{Made: name}),
+			vectorsHint(&cluster.OtherTagsError{Made: name}, besideDraft),
 			labelsHint(&embeddings.NoLabelsError{Vectors: name, Tables: []string{name}}, "hgld eval run"),
 		} {
 			for _, hint := range hints(err) {

@@ -19,76 +19,48 @@ import (
 // group is renamed if it is gone, another is born, and each holds most of the other's
 // tags. Tags that these changes do not explain have moved.
 type Difference struct {
-	// Tags is the number of tags that both documents have.
-	Tags int `json:"tags"`
-	// Equal is the number of them that are in the same group.
-	Equal int `json:"equal"`
+	Tags  int `json:"tags"`  // number of tags that both documents have
+	Equal int `json:"equal"` // number of them that are in the same group
 
-	// Renamed are the renamed groups.
-	Renamed []GroupChange `json:"renamed"`
-	// Merged are the merged groups.
-	Merged []GroupChange `json:"merged"`
-	// Split are the split groups.
-	Split []GroupChange `json:"split"`
-	// Added are the other groups that only B has.
-	Added []GroupChange `json:"added"`
-	// Removed are the other groups that only A has.
-	Removed []GroupChange `json:"removed"`
-	// Parents are the groups of both that have another parent.
-	Parents []ParentMove `json:"parents"`
-	// Moved are the moved tags, by the groups they left and went to; "" for none.
-	Moved []GroupChange `json:"moved"`
-	// TagsNew are the tags that only B has.
-	TagsNew []TagChange `json:"tags_added"`
-	// TagsGone are the tags that only A has.
-	TagsGone []TagChange `json:"tags_removed"`
+	Renamed  []GroupChange `json:"renamed"`      // renamed groups
+	Merged   []GroupChange `json:"merged"`       // merged groups
+	Split    []GroupChange `json:"split"`        // split groups
+	Added    []GroupChange `json:"added"`        // other groups that only B has
+	Removed  []GroupChange `json:"removed"`      // other groups that only A has
+	Parents  []ParentMove  `json:"parents"`      // groups of both that have another parent
+	Moved    []GroupChange `json:"moved"`        // moved tags, by the groups they left and went to; "" for none
+	TagsNew  []TagChange   `json:"tags_added"`   // tags that only B has
+	TagsGone []TagChange   `json:"tags_removed"` // tags that only A has
 
-	// Agreement is that of A and B as two curators.
-	Agreement curate.Agreement `json:"agreement"`
+	Agreement curate.Agreement `json:"agreement"` // that of A and B as two curators
 }
 
 // GroupChange is a change of groups with the tags that it touches.
 type GroupChange struct {
-	// From are the groups of A.
-	From []string `json:"from,omitempty"`
-	// To are the groups of B.
-	To []string `json:"to,omitempty"`
-	// Tags are the texts of the tags.
-	Tags []string `json:"tags"`
-	// Landmarks is the number of landmarks that carry them.
-	Landmarks int `json:"landmarks"`
-	// Images is the number of images of these landmarks.
-	Images int `json:"images"`
+	From      []string `json:"from,omitempty"` // groups of A
+	To        []string `json:"to,omitempty"`   // groups of B
+	Tags      []string `json:"tags"`           // texts of the tags
+	Landmarks int      `json:"landmarks"`      // number of landmarks that carry them
+	Images    int      `json:"images"`         // number of images of these landmarks
 }
 
 // ParentMove is a group that two documents put under different parents.
 type ParentMove struct {
-	// Level is the level of the group.
-	Level int `json:"level"`
-	// Group is its name.
-	Group string `json:"group"`
-	// A is its parent in document A.
-	A string `json:"a"`
-	// B is its parent in document B.
-	B string `json:"b"`
-	// Landmarks is the number of landmarks of the group.
-	Landmarks int `json:"landmarks"`
-	// Images is the number of images of these landmarks.
-	Images int `json:"images"`
+	Level     int    `json:"level"`     // level of the group
+	Group     string `json:"group"`     // its name
+	A         string `json:"a"`         // its parent in document A
+	B         string `json:"b"`         // its parent in document B
+	Landmarks int    `json:"landmarks"` // number of landmarks of the group
+	Images    int    `json:"images"`    // number of images of these landmarks
 }
 
 // TagChange is a tag that only one of the documents has.
 type TagChange struct {
-	// Name is its text.
-	Name string `json:"name"`
-	// QID is its Wikidata item.
-	QID string `json:"qid,omitempty"`
-	// Group is its group, "" for none.
-	Group string `json:"group"`
-	// Landmarks is the number of landmarks that carry it.
-	Landmarks int `json:"landmarks"`
-	// Images is the number of images of these landmarks.
-	Images int `json:"images"`
+	Name      string `json:"name"`          // its text
+	QID       string `json:"qid,omitempty"` // its Wikidata item
+	Group     string `json:"group"`         // its group, "" for none
+	Landmarks int    `json:"landmarks"`     // number of landmarks that carry it
+	Images    int    `json:"images"`        // number of images of these landmarks
 }
 
 // None reports whether nothing differs.

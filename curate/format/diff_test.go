@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -114,10 +115,7 @@ func TestDiffReportsEveryKindOfChange(t *testing.T) {
 			[]string{"tag added t9 in ", "tag added t3 in church", "tag removed t7 in (dropped)", "tag removed t2 in church"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Diff(doc(t, c.a...), doc(t, c.b...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Diff(doc(t, c.a...), doc(t, c.b...)))(t)
 			if got := summary(d); !slices.Equal(got, c.want) {
 				t.Errorf("%q\nwant %q", got, c.want)
 			}
@@ -145,10 +143,7 @@ func TestDiffAccountsForEveryTag(t *testing.T) {
 			}
 			sides[side] = doc(t, lines...)
 		}
-		d, err := Diff(sides[0], sides[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Diff(sides[0], sides[1]))(t)
 		told := map[string]int{}
 		for _, list := range [][]GroupChange{d.Renamed, d.Merged, d.Split, d.Moved} {
 			for _, g := range list {
@@ -175,10 +170,7 @@ func TestDiffAccountsForEveryTag(t *testing.T) {
 				}
 			}
 		}
-		back, err := Diff(sides[1], sides[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Get(Diff(sides[1], sides[0]))(t)
 		if back.Tags != d.Tags || back.Equal != d.Equal || len(back.TagsNew) != len(d.TagsGone) ||
 			len(back.TagsGone) != len(d.TagsNew) {
 			t.Errorf("the other way round:\n%q\n%q", summary(back), summary(d))
@@ -192,9 +184,7 @@ func TestDiffAccountsForEveryTag(t *testing.T) {
 func TestDiffOfListsOfGroups(t *testing.T) {
 	a, b := doc(t, "church/h", "lake/n"), doc(t, "church/h", "zoo/h")
 	d, err := Diff(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, want := summary(d), []string{"added  > zoo:  0", "removed lake > :  0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -210,10 +200,7 @@ func TestDiffOfListsOfGroups(t *testing.T) {
 func TestDiffOfADocumentAndItsExportsIsEmpty(t *testing.T) {
 	for _, format := range []string{"hierarchy", "skos"} {
 		back := read(t, write(t, church(), format), "x")
-		d, err := Diff(church(), back)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Diff(church(), back))(t)
 		if !d.None() || d.Equal != 9 {
 			t.Errorf("%s: %q", format, summary(d))
 		}
@@ -224,10 +211,7 @@ func TestDiffMatchesTagsByText(t *testing.T) {
 	a, b := doc(t, "church/h: t1 t2 t3"), doc(t, "church/h: t1 t2 t3")
 	a.Hierarchy.Levels[0].Classes[0].QID, b.Hierarchy.Levels[0].Classes[0].QID = "Q1", "Q2"
 	b.Hierarchy.Levels[0].Classes[1].QID = "Q3"
-	d, err := Diff(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Diff(a, b))(t)
 	if !d.None() {
 		t.Errorf("items alone differ, and it says %q", summary(d))
 	}
@@ -238,9 +222,7 @@ func TestDiffMatchesTagsByText(t *testing.T) {
 func TestDiffOfTwoAndThreeLevels(t *testing.T) {
 	sheet := read(t, write(t, church(), "sheet"), "x.csv")
 	d, err := Diff(church(), sheet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []string{"tag removed building in (dropped)", "tag removed tower in "}
 	if got := summary(d); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -38,7 +38,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	found := p.index.find(levels[0].Classes)
 	for i := range levels[0].Classes {
 		c, tags := &levels[0].Classes[i], found[i]
-		if len(tags) == 0 && (c.Parent >= 0 || c.Dropped != "" || c.Proposed != "") {
+		if len(tags) == 0 && (c.Parent >= 0 || c.Dropped != "" || d.proposes(i)) {
 			missing = append(missing, curate.Ref{Name: c.Name, QID: c.QID})
 		}
 		for _, t := range tags {
@@ -48,7 +48,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 			case c.Dropped != "" && !s.Tag(t).Dropped:
 				drops.add(c.Dropped, s.Tag(t).Ref)
 				p.left[s.Tag(t).Ref] = true
-			case c.Proposed != "" && p.mayPropose(t, c.Proposed):
+			case d.proposes(i) && p.mayPropose(t, c.Proposed):
 				proposals.add(c.Proposed, s.Tag(t).Ref)
 				if i < len(d.suggestions) {
 					p.ranked[s.Tag(t).Ref] = d.suggestions[i]
@@ -76,8 +76,13 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	if err := p.groupNotes(levels); err != nil {
 		return nil, nil, err
 	}
-	lost, err := p.further(d.Further)
+	lost, err := p.extra(d.ExtraParents)
 	return p.edits, append(missing, lost...), err
+}
+
+// proposes reports whether a document proposes a group for one of its tags, or to drop it.
+func (d *Document) proposes(tag int) bool {
+	return tag < len(d.suggestions) || d.Hierarchy.Levels[0].Classes[tag].Proposed != ""
 }
 
 // mayPropose reports whether a tag is open, and not yet proposed for a group.
@@ -94,7 +99,7 @@ func (p *planner) propose(of *byText, sources []string) {
 	}
 	for _, group := range of.texts {
 		e.Parts = append(e.Parts, p.proposedPart(group, of.of[group]))
-		p.named[1][group] = true
+		p.named[1][group] = group != ""
 	}
 	if len(e.Parts) > 0 {
 		p.add(e)

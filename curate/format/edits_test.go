@@ -8,6 +8,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -29,10 +30,7 @@ func draftOf(d *Document) *labels.Draft {
 
 func session(t *testing.T, draft *labels.Draft) *curate.Session {
 	t.Helper()
-	s, err := curate.NewSession(draft, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(curate.NewSession(draft, nil))(t)
 	return s
 }
 
@@ -40,9 +38,7 @@ func session(t *testing.T, draft *labels.Draft) *curate.Session {
 func apply(t *testing.T, s *curate.Session, d *Document) (edits []curate.Edit, missing []curate.Ref) {
 	t.Helper()
 	edits, missing, err := Edits(s, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range edits {
 		e.By = "test"
 		if _, err := s.Apply(e, nil); err != nil {
@@ -60,17 +56,11 @@ func TestImportedEditsRebuildTheHierarchy(t *testing.T) {
 	if _, missing := apply(t, s, d); len(missing) > 0 {
 		t.Errorf("missing %v", missing)
 	}
-	h, err := s.Hierarchy(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Hierarchy(false))(t)
 	if got, want := rowsOf(h), rowsOf(d.Hierarchy); !slices.Equal(got, want) {
 		t.Errorf("tags\n%q\nwant\n%q", got, want)
 	}
-	groups, err := s.Groups(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(s.Groups(1))(t)
 	at := slices.IndexFunc(groups, func(g curate.Group) bool { return g.Name == "castle / fort" })
 	if at < 0 || groups[at].Parent != "human-made" || !groups[at].Declared {
 		t.Errorf("the group without members is not declared: %+v", groups)
@@ -91,9 +81,7 @@ func TestSecondImportMakesNoEdits(t *testing.T) {
 	// What was cut off midway goes on where it ended.
 	s = session(t, draftOf(d))
 	edits, _, err := Edits(s, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range edits[:2] {
 		if _, err := s.Apply(e, nil); err != nil {
 			t.Fatal(err)
@@ -143,19 +131,14 @@ func TestMatchByTextPrecedesMatchByItem(t *testing.T) {
 // The published list of groups has no tags. It declares all 78 groups.
 func TestPublishedGroupsAreDeclared(t *testing.T) {
 	list, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	d := read(t, list, "78.csv")
 	s := session(t, draftOf(church()))
 	edits, _ := apply(t, s, d)
 	if len(edits) != 2 {
 		t.Errorf("%d edits, want one for each kind", len(edits))
 	}
-	groups, err := s.Groups(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(s.Groups(1))(t)
 	declared := map[string]int{}
 	for _, g := range groups {
 		if g.Declared {
@@ -180,10 +163,7 @@ func TestGroupsWithoutKindAreDeclared(t *testing.T) {
 }
 
 func TestMoreLevelsThanTheLogAreAnError(t *testing.T) {
-	s, err := curate.NewSession(draftOf(church()), []string{"tag", "group"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(curate.NewSession(draftOf(church()), []string{"tag", "group"}))(t)
 	if _, _, err := Edits(s, church()); err == nil || !strings.Contains(err.Error(), "new log") {
 		t.Errorf("error %v", err)
 	}
@@ -204,10 +184,7 @@ func TestEmptiedGroupIsDeclared(t *testing.T) {
 		labels.Class{Name: "park", Parent: -1}, labels.Class{Name: "zoo", Parent: -1, Note: "to be filled"})
 	s := session(t, draft)
 	apply(t, s, d)
-	groups, err := s.Groups(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(s.Groups(1))(t)
 	at := slices.IndexFunc(groups, func(g curate.Group) bool { return g.Name == "zoo" })
 	if at < 0 || !groups[at].Declared || groups[at].Note != "to be filled" || len(groups[at].Members) > 0 {
 		t.Errorf("groups %+v, want an empty zoo with its note", groups)
@@ -228,15 +205,9 @@ func TestNoteOfAMissingGroupIsSkipped(t *testing.T) {
 		labels.Class{Name: "park", Parent: -1, Note: "1"},
 		labels.Class{Name: "zoo", Parent: -1, Note: "2"}, labels.Class{Name: "castle", Parent: -1, Note: "3"},
 		labels.Class{Name: "tree", Parent: -1, Note: "4"})
-	s, err := curate.NewSession(draft, []string{"tag", "supercategory"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(curate.NewSession(draft, []string{"tag", "supercategory"}))(t)
 	apply(t, s, d)
-	groups, err := s.Groups(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(s.Groups(1))(t)
 	notes := map[string]string{}
 	for _, g := range groups {
 		notes[g.Name] = g.Note
@@ -257,18 +228,12 @@ func TestProposalsSurviveExportAndImport(t *testing.T) {
 	if _, err := s.Apply(curate.Edit{Op: curate.Propose, Parts: parts}, nil); err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.Hierarchy(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(s.Hierarchy(false))(t)
 	var text strings.Builder
 	if lost, err := (&Document{Hierarchy: h}).Write(&text, "hierarchy"); err != nil || len(lost) > 0 {
 		t.Fatalf("lost %v, %v", lost, err)
 	}
-	back, err := Read([]byte(text.String()), "hierarchy.json", "", labels.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must.Get(Read([]byte(text.String()), "hierarchy.json", "", labels.ReadOptions{}))(t)
 	again := session(t, draft)
 	apply(t, again, back)
 	if tag := again.Tag(2); !tag.Proposed || tag.Decided || tag.Group != "church" || len(again.Proposed()) != 1 {

@@ -27,26 +27,22 @@ type Document struct {
 	// Landmarks is the number of landmarks that carry a class, by level and name; nil
 	// if the file has no counts.
 	Landmarks []map[string]int
-	// Images is the number of images of each tag, if the file counts them.
-	Images map[string]int
+	Images    map[string]int // number of images of each tag, if the file counts them
 
-	// Further are the further parents of classes, if the file is about these alone.
-	Further []labels.FurtherParent
+	ExtraParents []labels.ExtraParent // extra parents of classes, if the file has any
 
-	// Sources are the programs that made the proposals, if the file names them.
-	Sources []string
+	Sources []string // programs that made the proposals, if the file names them
 
 	suggestions []suggestion // of each tag, if the file ranks them
 
-	// Draft is the file itself if it is a draft, otherwise nil.
-	Draft *labels.Draft
-	// Table is the file itself if it is a label file, otherwise nil.
-	Table *labels.Table
+	Draft *labels.Draft // file itself if it is a draft, otherwise nil
+	Table *labels.Table // file itself if it is a label file, otherwise nil
 
 	form labels.Form // form to write Table in; "" for the form it was read in
 	read string      // name of the format that the document was read in
 
 	separated string // how its columns were separated, if not by commas
+	language  string // of its names, if they are of one
 
 	place func(tag string) (row int, column string) // of a tag in the file; nil if the format does not know
 }
@@ -79,14 +75,15 @@ var Formats = registry.Table[Format]{
 		holds: holding{levels: true, counts: true}}},
 	{Name: "skos", About: "SKOS with levels by XKOS, in Turtle", Value: Format{
 		Read: readSKOS, Write: writeSKOS, is: isTurtle, lint: lintNames(readSKOS),
-		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true, counts: true}}},
+		holds: holding{items: true, drops: true, open: true, notes: true, levels: true, empty: true, counts: true,
+			extra: true}}},
 	{Name: "suggestions", About: "proposals of another program: tag, group, score, source; " +
 		"as JSON lines with reasons", Value: Format{
 		Read: readSuggestions, Write: writeSuggestions, is: isSuggestions, lint: lintNames(readSuggestions),
 		holds: holding{proposals: true, proposalsOnly: true}}},
-	{Name: "also", About: "further parents of classes: level, class, also", Value: Format{
-		Read: readFurther, Write: writeFurther, is: isFurther, lint: lintNames(readFurther),
-		holds: holding{furtherOnly: true}}},
+	{Name: "extra-parents", About: "extra parents of classes: level, class, extra_parent", Value: Format{
+		Read: readExtra, Write: writeExtra, is: isExtra, lint: lintNames(readExtra),
+		holds: holding{extra: true, extraOnly: true}}},
 	{Name: "groups", About: "a list of groups: group, parent, landmarks", Value: Format{
 		Read: readGroups, Write: writeGroups, is: isGroups, lint: lintNames(readGroups),
 		holds: holding{open: true, levels: true, empty: true, groupsOnly: true}}},
@@ -156,7 +153,7 @@ func choose(data []byte, name, format string) (string, Format, error) {
 // Read reads a file of the named format or, if format is "", of the format that it
 // looks like.
 func Read(data []byte, name, format string, o labels.ReadOptions) (*Document, error) {
-	data, separated, err := plain(data, name)
+	data, separated, err := plain(data, name, format)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +189,7 @@ type holding struct {
 	items, drops, open, proposals, notes, levels, empty, counts bool
 	groupsOnly                                                  bool
 	proposalsOnly                                               bool
-	furtherOnly                                                 bool
+	extra, extraOnly                                            bool
 }
 
 // lost lists what a file of the format cannot hold of d.
@@ -211,14 +208,14 @@ func (d *Document) lost(h holding) []string {
 	members := map[int32]bool{}
 	levels := d.Hierarchy.Levels
 	for l, level := range levels {
-		for _, c := range level.Classes {
+		for i, c := range level.Classes {
 			if c.Note != "" {
 				notes++
 			}
 			if c.QID != "" {
 				items++
 			}
-			if c.Proposed != "" {
+			if l == 0 && d.proposes(i) {
 				proposals++
 			}
 			switch {
@@ -238,12 +235,12 @@ func (d *Document) lost(h holding) []string {
 	if len(levels) > 1 {
 		empty = len(levels[1].Classes) - len(members)
 	}
-	say(h.furtherOnly, len(d.Further), "further parent", "further parents")
+	say(h.extra, len(d.ExtraParents), "extra parent", "extra parents")
 	if h.proposalsOnly {
 		say(false, len(levels[0].Classes)-proposals, "tag that is not proposed", "tags that are not proposed")
 		return list
 	}
-	say(!h.groupsOnly && !h.furtherOnly, len(levels[0].Classes), "tag", "tags")
+	say(!h.groupsOnly && !h.extraOnly, len(levels[0].Classes), "tag", "tags")
 	say(h.items, items, "Wikidata item", "Wikidata items")
 	say(h.drops || h.groupsOnly, dropped, "dropped tag with its reason", "dropped tags with their reasons")
 	say(h.open, open, "tag without a group", "tags without a group")
@@ -260,6 +257,9 @@ func (d *Document) ReadAs() string {
 	text := d.read
 	if at := slices.Index(Formats.Names(), d.read); at >= 0 {
 		text += " (" + Formats[at].About + ")"
+	}
+	if d.language != "" {
+		text += fmt.Sprintf(", with names in %.20q", d.language)
 	}
 	if d.separated != "" {
 		text += ", with " + d.separated + " between the columns"

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -55,10 +56,7 @@ func write(t *testing.T, d *Document, format string) []byte {
 
 func read(t *testing.T, data []byte, name string) *Document {
 	t.Helper()
-	d, err := Read(data, name, "", labels.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Read(data, name, "", labels.ReadOptions{}))(t)
 	return d
 }
 
@@ -104,10 +102,7 @@ func TestExportAndImportRoundTrip(t *testing.T) {
 	} {
 		t.Run(c.format, func(t *testing.T) {
 			var b bytes.Buffer
-			lost, err := church().Write(&b, c.format)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lost := must.Get(church().Write(&b, c.format))(t)
 			if got := strings.Join(lost, "; "); got != c.lost {
 				t.Errorf("lost %q, want %q", got, c.lost)
 			}
@@ -147,10 +142,7 @@ func TestSKOSKeepsTheWholeHierarchy(t *testing.T) {
 // ends and all; and they say the 78 groups.
 func TestPublishedLabelsAreWrittenByteForByte(t *testing.T) {
 	path := goldens.Shared(t, "data", "wikimedia", "gldv2", "KMU_index_label_to_hierarchical_3col.csv")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	d := read(t, data, path)
 	if d.read != "labels" || len(d.Table.Rows) != 55529 {
 		t.Fatalf("read as %s, %d rows", d.read, len(d.Table.Rows))
@@ -163,9 +155,7 @@ func TestPublishedLabelsAreWrittenByteForByte(t *testing.T) {
 	}
 	// The same list as hierarchical_labels_78_index_counts.csv has, counted from the rows.
 	list, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "gldv2", "hierarchical_labels_78_index_counts.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	groups := read(t, list, "78.csv")
 	if groups.read != "groups" || !maps.Equal(groups.Landmarks[1], d.Landmarks[1]) {
 		t.Errorf("the list is read as %s; its counts differ from the rows", groups.read)
@@ -243,6 +233,17 @@ func TestOtherFilesOfHgldAreRecognised(t *testing.T) {
 		}
 		if _, err := Lint([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.As(err, new(*OtherError)) {
 			t.Errorf("lint: error %v", err)
+		}
+	}
+}
+
+// A table of tags and their groups is not a list of groups.
+func TestTablesOfTagsAreNoListsOfGroups(t *testing.T) {
+	for _, heading := range []string{"tag,supercategory", "label,cluster", "category,label", "Tag,Group,count"} {
+		_, err := Read([]byte(heading+"\nchapel,church,3\n"), "t.csv", "groups", labels.ReadOptions{})
+		if err == nil || !strings.Contains(err.Error(), "t.csv:1: the columns "+
+			strings.ReplaceAll(heading, ",", ", ")+" are those of tags and their groups") {
+			t.Errorf("%s: %v", heading, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,15 @@ func isGroupHeader(row []string) bool {
 	return len(row) == 3 && !isCount(row[2])
 }
 
+// tagTable reports whether a row is the heading of a table of tags and their groups.
+func tagTable(row []string) bool {
+	tag, group := []string{"tag", "label", "name"}, []string{"group", "cluster", "supercategory", "category", "class"}
+	is := func(names []string, k int) bool {
+		return slices.Contains(names, strings.ToLower(strings.TrimSpace(row[k])))
+	}
+	return len(row) > 1 && (is(tag, 0) && is(group, 1) || is(group, 0) && is(tag, 1))
+}
+
 func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
 	r := csvfile.Separated(bytes.NewReader(data), ',')
 	levels := curate.DefaultLevels[:2]
@@ -54,6 +64,11 @@ func readGroups(data []byte, name string, _ labels.ReadOptions) (*Document, erro
 		if first {
 			if len(row) > len(groupColumns) {
 				return nil, fmt.Errorf("%s:1: %d columns; want %s", name, len(row), strings.Join(groupColumns, ", "))
+			}
+			if tagTable(row) {
+				return nil, fmt.Errorf("%s:1: the columns %s are those of tags and their groups, and a list of groups has %s; "+
+					"to suggest groups for tags, name the columns tag,group,score,source", name, strings.Join(row, ", "),
+					strings.Join(groupColumns, ", "))
 			}
 			if isGroupHeader(row) {
 				continue

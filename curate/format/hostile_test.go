@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -87,9 +88,7 @@ func TestBinaryFilesAreRejected(t *testing.T) {
 func TestHostileNamesRoundTripThroughEveryFormat(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
-		if err := d.Hierarchy.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Hierarchy.Check())
 		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {
 			file := write(t, d, format)
 			if got := Detect(file); got != format {
@@ -130,10 +129,7 @@ func TestLintAcceptsWrittenFiles(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {
-			list, err := Lint(write(t, d, format), "x", "", labels.ReadOptions{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(Lint(write(t, d, format), "x", "", labels.ReadOptions{}, nil))(t)
 			for _, p := range list {
 				if !p.Warning {
 					t.Errorf("seed %d, %s: %v", seed, format, p)
@@ -148,9 +144,7 @@ func TestLintAcceptsWrittenFiles(t *testing.T) {
 		{Name: "tag", Classes: []labels.Class{{Name: "chapel"}}},
 		{Name: "supercategory", Classes: []labels.Class{{Name: "church"}}},
 		{Name: "kind", Classes: []labels.Class{{Name: "human-made", Parent: -1}}}}}}
-	if err := d.LabelBy(records); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.LabelBy(records))
 	if _, err := d.Write(&table, "labels"); err != nil {
 		t.Fatal(err)
 	}

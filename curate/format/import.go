@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"hgld/curate"
+	"hgld/internal/spelling"
 )
 
 // Import appends what a document says to a log of edits.
 type Import struct {
-	// Edits are those that the document asks for, as Edits lists them.
-	Edits []curate.Edit
-	// Missing are the tags of the document that the draft does not have.
-	Missing []curate.Ref
-	// New are the groups of the document that the session does not have yet.
-	New []string
+	Edits   []curate.Edit // those that the document asks for, as Edits lists them
+	Missing []curate.Ref  // tags of the document that the draft does not have
+	New     []string      // groups of the document that the session does not have yet
+	Unknown []string      // lines of the document that suggest one of these groups
 
 	path    string
 	by      string
@@ -28,8 +28,7 @@ type Import struct {
 
 // OtherDraftError says that a log was made for another draft than an import's.
 type OtherDraftError struct {
-	// Log is the path of the log, Draft that of the draft.
-	Log, Draft string
+	Log, Draft string // path of the log, Draft that of the draft
 }
 
 // Error names the log and the draft.
@@ -41,7 +40,7 @@ func (e *OtherDraftError) Error() string {
 // a draft. The log is locked until Close, unless this is a dry run. A log that does not
 // exist is made by Append, with the document's levels if it has kinds.
 //
-// The error is an *OtherDraftError or a *curate.AdjudicationError if the log does not
+// The error is an *OtherDraftError or that of curate.Misplaced if the log does not
 // take the import, and a *curate.MismatchError if it does not fit its draft. Errors of
 // the log are those of curate.OpenLog.
 func OpenImport(path, draft, by string, dry bool, d *Document) (*Import, error) {
@@ -60,8 +59,8 @@ func OpenImport(path, draft, by string, dry bool, d *Document) (*Import, error) 
 	case contents.Header.DraftSHA256 != c.SHA256:
 		return nil, &OtherDraftError{Log: path, Draft: draft}
 	case len(contents.Header.Adjudicates) > 0:
-		return nil, &curate.AdjudicationError{Path: path, Logs: len(contents.Header.Adjudicates),
-			Next: "an import is a curator's own: name another log"}
+		return nil, curate.Misplaced(path, len(contents.Header.Adjudicates),
+			"an import is a curator's own: name another log")
 	case !dry:
 		if i.log, contents, err = curate.OpenLog(path); err != nil {
 			return nil, err
@@ -81,8 +80,16 @@ func (i *Import) plan(c *curate.Curation, contents *curate.Contents, d *Document
 	if err != nil {
 		return &curate.MismatchError{Err: fmt.Errorf("%s: %w", i.path, err)}
 	}
+	d.matchGroups(i.session)
 	if i.New, err = newGroups(i.session, d); err != nil {
 		return err
+	}
+	for k, s := range d.suggestions {
+		if slices.Contains(i.New, s.group) {
+			tag := d.Hierarchy.Levels[0].Classes[k].Name
+			i.Unknown = append(i.Unknown, fmt.Sprintf("%s: no group is called %.80q, which is suggested for %.80q", s.where,
+				s.group, tag))
+		}
 	}
 	i.Edits, i.Missing, err = Edits(i.session, d)
 	return err
@@ -109,6 +116,27 @@ func newGroups(s *curate.Session, d *Document) (list []string, err error) {
 		}
 	}
 	return list, nil
+}
+
+// matchGroups gives suggestions the names that the session's groups have, where they differ only in case or white
+// space. A group that an edit named comes before a cluster.
+func (d *Document) matchGroups(s *curate.Session) {
+	exact, alike := map[string]bool{}, map[string]string{}
+	for _, named := range []bool{false, true} { // the later ones count
+		for g := range s.Size(1) {
+			if n := s.Node(1, g); !n.Gone && (s.OwnName(g) != "") == named {
+				exact[n.Name] = true
+				alike[spelling.Key(n.Name)] = n.Name
+			}
+		}
+	}
+	for i := range d.suggestions {
+		group := &d.suggestions[i].group
+		if name, is := alike[spelling.Key(*group)]; *group != "" && !exact[*group] && is {
+			*group = name
+		}
+		d.Hierarchy.Levels[0].Classes[i].Proposed = *group
+	}
 }
 
 // importLevels returns the levels of a new log: those of the file if it has kinds.
@@ -142,7 +170,7 @@ func (i *Import) Append(ctx context.Context) (tags int, err error) {
 		if _, err := i.session.Apply(e, i.log.Append); err != nil {
 			return tags, err
 		}
-		if e.Level == 0 && e.Op != curate.Note && e.Op != curate.Also {
+		if e.Level == 0 && e.Op != curate.Note && e.Op != curate.ExtraParent {
 			tags += len(e.From)
 		}
 	}

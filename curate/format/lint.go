@@ -23,12 +23,9 @@ import (
 // warnings only can be imported: names such as "ocean area ", with its trailing space,
 // are published.
 type Problem struct {
-	// Warning is set if the file can be imported all the same.
-	Warning bool `json:"warning"`
-	// File is the name of the file.
-	File string `json:"file"`
-	// Row is the line in the file, from 1; 0 if it is unknown.
-	Row int `json:"row,omitempty"`
+	Warning bool   `json:"warning"`       // set if the file can be imported all the same
+	File    string `json:"file"`          // name of the file
+	Row     int    `json:"row,omitempty"` // line in the file, from 1; 0 if it is unknown
 	// Column is that of a sheet: A, B, …
 	Column string `json:"column,omitempty"`
 	// Found says what was found.
@@ -79,7 +76,7 @@ func (p Problem) tail() string {
 // differs from a tag of the draft only in white space or case is a damaged one, and a
 // name that the draft has is correct.
 func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
-	data, separated, err := plain(data, name)
+	data, separated, err := plain(data, name, format)
 	if err == nil {
 		err = noText(data, name)
 	}

@@ -8,17 +8,13 @@ import (
 
 // Linted is the result of a check of one file.
 type Linted struct {
-	// File is the name of the file.
-	File string `json:"file"`
+	File string `json:"file"` // name of the file
 
-	// Errors is the number of problems that are errors.
-	Errors int `json:"errors"`
+	Errors int `json:"errors"` // number of problems that are errors
 
-	// Warnings is the number of the others.
-	Warnings int `json:"warnings"`
+	Warnings int `json:"warnings"` // number of the others
 
-	// Problems are all problems in order; never nil.
-	Problems []Problem `json:"problems"`
+	Problems []Problem `json:"problems"` // all problems in order; never nil
 }
 
 // NewLinted counts the problems of a file.

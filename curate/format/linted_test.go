@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -13,10 +14,7 @@ func TestLintOfASessionNamesDroppedNamesakes(t *testing.T) {
 		Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "mountain", QID: "Q8502"}, Landmarks: 3300},
 			{Tag: labels.Tag{Name: "hill"}, Landmarks: 40}},
 		Clusters: []labels.Cluster{{ID: 0, Name: "peak", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}
-	s, err := curate.NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(curate.NewSession(d, nil))(t)
 	for i, e := range []curate.Edit{{Op: curate.Move, From: []curate.Ref{{Name: "hill"}}, To: "Mountain"},
 		{Op: curate.Drop, From: []curate.Ref{{Name: "mountain", QID: "Q8502"}}, Note: "too generic"}} {
 		e.By, e.Base = "anna", i

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -168,9 +169,7 @@ func sheetDraft() *labels.Draft {
 
 func TestLintFindsEveryDamageOfASheet(t *testing.T) {
 	clean, err := Lint([]byte(goodSheet), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// The published group has its space, and two spaces that the draft has are none
 	// of the sheet's damage.
 	if len(clean) != 1 || !clean[0].Warning || !strings.Contains(clean[0].Found, `"ocean area "`) {
@@ -180,9 +179,7 @@ func TestLintFindsEveryDamageOfASheet(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := spoil(t, &c)
 			found, err := Lint([]byte(text), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			match := regexp.MustCompile(c.found)
 			at := slices.IndexFunc(found, func(p Problem) bool {
 				return match.MatchString(p.Found+"; "+p.Next) &&
@@ -214,10 +211,7 @@ func TestLintFindsEveryDamageOfASheet(t *testing.T) {
 // A sheet of the size of the authors', of real tags: 757 of them in their groups,
 // with twenty damages planted at once.
 func TestLintFindsDamagesInARealSheet(t *testing.T) {
-	pairs, err := os.ReadFile(goldens.Shared(t, "goldens", "cluster", "tag_pairs.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pairs := must.Get(os.ReadFile(goldens.Shared(t, "goldens", "cluster", "tag_pairs.tsv")))(t)
 	var entries []entry
 	counts := map[string]int{}
 	for i, line := range strings.Split(strings.TrimSpace(string(pairs)), "\n") {
@@ -228,10 +222,7 @@ func TestLintFindsDamagesInARealSheet(t *testing.T) {
 		counts[fields[0]] = 1 + len(entries)%1500
 		entries = append(entries, entry{names: fields[:2], where: "tag_pairs"})
 	}
-	h, err := gather([]string{"tag", "supercategory"}, entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(gather([]string{"tag", "supercategory"}, entries))(t)
 	d := &Document{Hierarchy: h, Landmarks: []map[string]int{counts, {}}}
 	for _, c := range h.Levels[0].Classes {
 		d.Landmarks[1][h.Levels[1].Classes[c.Parent].Name] += counts[c.Name]
@@ -240,10 +231,7 @@ func TestLintFindsDamagesInARealSheet(t *testing.T) {
 		t.Fatalf("only %d tags", len(counts))
 	}
 	sheet := write(t, d, "sheet")
-	before, err := Lint(sheet, "real.csv", "", labels.ReadOptions{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(Lint(sheet, "real.csv", "", labels.ReadOptions{}, nil))(t)
 	lines := bytes.SplitAfter(sheet, []byte("\n"))
 	planted := map[string]bool{}
 	for line := 1; line <= 20; line++ { // a letter of the first tag of the line becomes a no-break space
@@ -256,10 +244,7 @@ func TestLintFindsDamagesInARealSheet(t *testing.T) {
 		lines[line] = append([]byte(spoilt), lines[line][at:]...)
 		planted[fmt.Sprintf("real.csv:%d:A", line+1)] = true
 	}
-	after, err := Lint(bytes.Join(lines, nil), "real.csv", "", labels.ReadOptions{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(Lint(bytes.Join(lines, nil), "real.csv", "", labels.ReadOptions{}, nil))(t)
 	if len(planted) < 10 || len(after) != len(before)+len(planted) {
 		t.Errorf("%d problems before, %d after %d damages", len(before), len(after), len(planted))
 	}

@@ -3,15 +3,18 @@ package format
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hgld/curate"
+	"hgld/internal/budget"
 	"hgld/internal/seal"
 	"hgld/labels"
 )
@@ -25,7 +28,10 @@ import (
 // against the address that the file is published at.
 //
 // SKOS files by other programs need no levels: they follow from the depth of a concept
-// below the top concepts.
+// below the top concepts. Their names are in one language, that of most concepts. A second
+// skos:broader is an extra parent. Concepts of a level with one name get the end of their
+// IRI. A deprecated concept with nothing below it is a dropped tag, or is left out of a
+// coarser level.
 
 const (
 	skosNS     = "http://www.w3.org/2004/02/skos/core#"
@@ -51,8 +57,9 @@ const skosHead = `@prefix rdf: <` + rdfNS + `> .
 
 var item = regexp.MustCompile(`^Q[1-9][0-9]*$`)
 
-// turtleStart matches the start of the first statement of a file, after comments.
-var turtleStart = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?i:@?prefix\s|@?base\s+<)`)
+// turtleStart matches the start of the first statement of a file, after comments. N-Triples have no prefixes.
+var turtleStart = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?:(?i:@?prefix\s|@?base\s+<)|` +
+	`(?:<[^<>"\s]*:[^<>"\s]*>|_:\w+)\s+<[^<>"\s]*:[^<>"\s]*>)`)
 
 func isTurtle(data []byte) bool { return turtleStart.Match(data[:min(len(data), 1<<16)]) }
 
@@ -96,9 +103,14 @@ func writeSKOS(w io.Writer, d *Document) error {
 		}
 		fmt.Fprint(b, " ) .\n")
 	}
+	extra := map[labels.ExtraParent][]string{}
+	for _, f := range d.ExtraParents {
+		class := labels.ExtraParent{Level: f.Level, Class: f.Class}
+		extra[class] = append(extra[class], f.Parent)
+	}
 	for l := top; l >= 0; l-- {
 		for i := range h.Levels[l].Classes {
-			d.writeConcept(b, l, &h.Levels[l].Classes[i])
+			d.writeConcept(b, l, &h.Levels[l].Classes[i], extra)
 		}
 	}
 	if err := b.Flush(); err != nil {
@@ -108,12 +120,16 @@ func writeSKOS(w io.Writer, d *Document) error {
 	return err
 }
 
-func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class) {
+// writeConcept writes a class. extra are the names of its parents beside that of the tree.
+func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class, extra map[labels.ExtraParent][]string) {
 	h := d.Hierarchy
 	fmt.Fprintf(b, "\n%s a skos:Concept ;\n    skos:inScheme <#scheme> ;\n    skos:prefLabel %s",
 		localIRI(h.Levels[l].Name, c.Name), turtleString(c.Name))
 	if c.Parent >= 0 && l+1 < len(h.Levels) {
 		fmt.Fprintf(b, " ;\n    skos:broader %s", localIRI(h.Levels[l+1].Name, h.Levels[l+1].Classes[c.Parent].Name))
+	}
+	for _, parent := range extra[labels.ExtraParent{Level: h.Levels[l].Name, Class: c.Name}] {
+		fmt.Fprintf(b, " ;\n    skos:broader %s", localIRI(h.Levels[l+1].Name, parent))
 	}
 	if item.MatchString(c.QID) {
 		fmt.Fprintf(b, " ;\n    skos:exactMatch wd:%s", c.QID)
@@ -133,16 +149,18 @@ func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class) {
 }
 
 func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
-	triples, err := parseTurtle(data, name)
-	if err != nil {
+	g := newGraph(name)
+	if err := parseTurtle(data, name, g.add); err != nil {
 		return nil, err
 	}
-	g := newGraph(name, triples)
 	levels, err := g.levels()
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
+	if err := g.chooseLanguage(levels); err != nil {
+		return nil, err
+	}
+	d := &Document{language: g.language, Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
 		Levels: make([]labels.Level, len(levels))}}
 	at := map[string][2]int{} // concept -> level, position
 	for l, level := range levels {
@@ -156,10 +174,17 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	d.Landmarks = make([]map[string]int, len(levels))
 	for l, level := range levels {
 		d.Hierarchy.Levels[l].Name = level.name
+		names := map[string]int{}
+		for _, c := range level.concepts {
+			names[g.text(c, skosNS+"prefLabel")]++
+		}
 		for _, c := range level.concepts {
 			class, err := g.class(c, l, at)
 			if err != nil {
 				return nil, err
+			}
+			if names[class.Name] > 1 && !g.ours {
+				class.Name = fmt.Sprintf("%s (%s)", class.Name, c[strings.LastIndexAny(c, "/#")+1:])
 			}
 			d.Hierarchy.Levels[l].Classes = append(d.Hierarchy.Levels[l].Classes, class)
 			if err := g.counted(d, c, l, class.Name); err != nil {
@@ -167,6 +192,7 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 			}
 		}
 	}
+	g.extra(d, levels, at)
 	if !slices.ContainsFunc(d.Landmarks, func(m map[string]int) bool { return m != nil }) {
 		d.Landmarks = nil
 	}
@@ -181,64 +207,21 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	return d, nil
 }
 
-// graph holds the triples of a file by subject.
-type graph struct {
-	name     string
-	order    []string // subjects in the order of the file
-	subjects map[string][]triple
-	ours     bool // the file has levels, as those that we write do
-}
-
-var wikidataItem = regexp.MustCompile(`^Q[1-9][0-9]*$`)
-
-func newGraph(name string, triples []triple) *graph {
-	g := &graph{name: name, subjects: map[string][]triple{}}
-	for _, t := range triples {
-		if _, known := g.subjects[t.subject]; !known {
-			g.order = append(g.order, t.subject)
-		}
-		g.subjects[t.subject] = append(g.subjects[t.subject], t)
-	}
-	return g
-}
-
-func (g *graph) errorf(subject, format string, args ...any) error {
-	where := g.name
-	if t := g.subjects[subject]; len(t) > 0 {
-		where += ":" + strconv.Itoa(t[0].line)
-	}
-	return fmt.Errorf("%s: "+format, append([]any{where}, args...)...)
-}
-
-// iri is an IRI as a message shows it, no longer than a line.
-func iri(value string) string {
-	text := fmt.Sprintf("%.120q", value)
-	return "<" + text[1:len(text)-1] + ">"
-}
-
-// objects returns the objects of a subject and a predicate.
-func (g *graph) objects(subject, predicate string) []triple {
-	var list []triple
-	for _, t := range g.subjects[subject] {
-		if t.predicate == predicate {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// text returns the text of a property, preferring one without a language, then English.
+// text returns the text of a property: one without a language, or else the shortest form of the file's language, such
+// as en before en-GB. Names are in no other language; of other properties any text is better than none.
 func (g *graph) text(subject, predicate string) string {
-	best, found := 3, ""
+	best, found := 1000, ""
 	for _, t := range g.objects(subject, predicate) {
-		rank := 2
+		rank := 999
 		switch {
 		case !t.object.literal:
 			continue
 		case t.object.language == "":
 			rank = 0
-		case strings.HasPrefix(strings.ToLower(t.object.language), "en"):
-			rank = 1
+		case primary(t.object.language) == g.language:
+			rank = min(len(t.object.language), 998)
+		case predicate == skosNS+"prefLabel":
+			continue
 		}
 		if rank < best {
 			best, found = rank, t.object.value
@@ -247,32 +230,62 @@ func (g *graph) text(subject, predicate string) string {
 	return found
 }
 
-// of lists the subjects that have a property, in order.
-func (g *graph) of(predicate, object string) []string {
-	var list []string
-	for _, s := range g.order {
-		if slices.ContainsFunc(g.objects(s, predicate), func(t triple) bool { return t.object.value == object }) {
-			list = append(list, s)
-		}
-	}
-	return list
+// primary is the language of a tag such as en-GB, in lower case.
+func primary(tag string) string {
+	language, _, _ := strings.Cut(strings.ToLower(tag), "-")
+	return language
 }
 
-// list returns the members of an rdf:List.
-func (g *graph) list(head string) ([]string, error) {
-	var list []string
-	for node := head; node != rdfNS+"nil"; {
-		first, rest := g.objects(node, rdfNS+"first"), g.objects(node, rdfNS+"rest")
-		if len(first) != 1 || len(rest) > 1 || len(list) > len(g.order) {
-			return nil, g.errorf(node, "a list of concepts is broken; want ( … )")
+// chooseLanguage chooses the language in which most concepts have a name, or English of several. A concept without a
+// name in it, and without one of no language, is an error: names of several languages would look like one vocabulary.
+func (g *graph) chooseLanguage(levels []conceptLevel) error {
+	counts := map[string]int{}
+	for _, level := range levels {
+		for _, c := range level.concepts {
+			own := map[string]bool{}
+			for _, t := range g.objects(c, skosNS+"prefLabel") {
+				if t.object.literal && t.object.language != "" {
+					own[primary(t.object.language)] = true
+				}
+			}
+			for language := range own {
+				counts[language]++
+			}
 		}
-		list = append(list, first[0].object.value)
-		if len(rest) == 0 {
-			return list, nil
-		}
-		node = rest[0].object.value
 	}
-	return list, nil
+	for _, language := range slices.Sorted(maps.Keys(counts)) {
+		if n, best := counts[language], counts[g.language]; n > best || n == best && language == "en" {
+			g.language = language
+		}
+	}
+	var lacking []string
+	for _, level := range levels {
+		for _, c := range level.concepts {
+			if len(g.objects(c, skosNS+"prefLabel")) > 0 && g.text(c, skosNS+"prefLabel") == "" {
+				lacking = append(lacking, c)
+			}
+		}
+	}
+	if len(lacking) > 0 {
+		return g.errorf(lacking[0], "%d concepts have no skos:prefLabel in %.20q, the language of most names, the first "+
+			"is %s; add these names, or remove the concepts", len(lacking), g.language, iri(lacking[0]))
+	}
+	return nil
+}
+
+// extra lists the parents of concepts after their first.
+func (g *graph) extra(d *Document, levels []conceptLevel, at map[string][2]int) {
+	for l, level := range levels[:len(levels)-1] {
+		for i, c := range level.concepts {
+			up := g.objects(c, skosNS+"broader")
+			for _, t := range up[min(1, len(up)):] {
+				d.ExtraParents = append(d.ExtraParents, labels.ExtraParent{Level: level.name,
+					Class:  d.Hierarchy.Levels[l].Classes[i].Name,
+					Parent: d.Hierarchy.Levels[l+1].Classes[at[t.object.value][1]].Name,
+					Where:  fmt.Sprintf("%s:%d", g.name, t.line)})
+			}
+		}
+	}
 }
 
 // conceptLevel is a level and its concepts.
@@ -303,9 +316,13 @@ func (g *graph) levels() ([]conceptLevel, error) {
 					return nil, err
 				}
 			}
+			listed := map[string]bool{}
+			for _, c := range level.concepts {
+				listed[c] = true
+			}
 			for _, t := range g.objects(iri, skosNS+"member") {
-				if !slices.Contains(level.concepts, t.object.value) {
-					level.concepts = append(level.concepts, t.object.value)
+				if c := t.object.value; !listed[c] {
+					level.concepts, listed[c] = append(level.concepts, c), true
 				}
 			}
 			levels = append(levels, level)
@@ -321,29 +338,25 @@ func (g *graph) depths() ([]conceptLevel, error) {
 	if len(concepts) == 0 {
 		return nil, fmt.Errorf("%s: has no skos:Concept; want a SKOS concept scheme", g.name)
 	}
+	parents := map[string]bool{}
 	for _, c := range concepts { // skos:narrower is the inverse of skos:broader
 		for _, t := range g.objects(c, skosNS+"narrower") {
-			if child := t.object.value; !slices.ContainsFunc(g.objects(child, skosNS+"broader"),
-				func(b triple) bool { return b.object.value == c }) {
-				g.subjects[child] = append(g.subjects[child], triple{child, skosNS + "broader", term{value: c}, t.line})
-			}
+			g.add(triple{t.object.value, skosNS + "broader", term{value: c}, t.line})
 		}
 	}
-	deepest := 0
-	depth := map[string]int{}
+	depth, deepest := map[string]int{}, 0
 	for _, c := range concepts {
-		n := 0
-		for at := c; ; n++ {
-			up := g.objects(at, skosNS+"broader")
-			if len(up) == 0 {
-				break
-			}
-			if at = up[0].object.value; n > len(concepts) {
-				return nil, g.errorf(c, "concept %s is broader than itself; want a tree", iri(c))
-			}
+		for _, t := range g.objects(c, skosNS+"broader") {
+			parents[t.object.value] = true
 		}
-		depth[c] = n
+		n, err := g.depth(c, depth)
+		if err != nil {
+			return nil, err
+		}
 		deepest = max(deepest, n)
+	}
+	if err := budget.Deep("its concepts lie in", deepest+1); err != nil {
+		return nil, fmt.Errorf("%s: %w", g.name, err)
 	}
 	levels := make([]conceptLevel, deepest+1)
 	for l := range levels {
@@ -354,10 +367,43 @@ func (g *graph) depths() ([]conceptLevel, error) {
 	}
 	for _, c := range concepts {
 		l := deepest - depth[c]
+		if l > 0 && g.deprecated(c) && !parents[c] {
+			continue
+		}
 		levels[l].concepts = append(levels[l].concepts, c)
 	}
 	return levels, nil
 }
+
+// depth returns the number of concepts above one, by the first parent of each. known has those found before.
+func (g *graph) depth(concept string, known map[string]int) (int, error) {
+	var way []string
+	on := map[string]bool{}
+	n := -1 // above the top
+	for at := concept; ; {
+		if found, is := known[at]; is {
+			n = found
+			break
+		}
+		if on[at] {
+			return 0, g.errorf(concept, "concept %s is broader than itself; want a tree", iri(concept))
+		}
+		on[at] = true
+		way = append(way, at)
+		up := g.objects(at, skosNS+"broader")
+		if len(up) == 0 {
+			break
+		}
+		at = up[0].object.value
+	}
+	for _, at := range slices.Backward(way) {
+		n++
+		known[at] = n
+	}
+	return known[concept], nil
+}
+
+func (g *graph) deprecated(c string) bool { return g.text(c, owlNS+"deprecated") == "true" }
 
 // class reads a concept.
 func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, error) {
@@ -365,7 +411,7 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 	if class.Name == "" {
 		return class, g.errorf(c, "concept %s has no skos:prefLabel; want its name", iri(c))
 	}
-	if id := g.text(c, skosNS+"notation"); g.ours || wikidataItem.MatchString(id) {
+	if id := g.text(c, skosNS+"notation"); g.ours || item.MatchString(id) {
 		class.QID = id // in other schemes a notation is a number of their own
 	}
 	for _, t := range g.objects(c, skosNS+"exactMatch") {
@@ -373,32 +419,27 @@ func (g *graph) class(c string, l int, at map[string][2]int) (labels.Class, erro
 			class.QID = id
 		}
 	}
-	if deprecated := g.text(c, owlNS+"deprecated"); deprecated == "true" {
-		class.Dropped = g.text(c, skosNS+"changeNote")
-		if class.Dropped == "" {
-			class.Dropped = "dropped"
-		}
+	if g.deprecated(c) && (l == 0 || g.ours) {
+		class.Dropped = cmp.Or(g.text(c, skosNS+"changeNote"), "dropped")
+		return class, nil // thesauri keep what it was below
 	}
-	up := g.objects(c, skosNS+"broader")
-	if len(up) > 1 {
-		return class, g.errorf(c, "%.80q has two parents, %s and %s; a hierarchy is a tree, so remove one skos:broader",
-			class.Name,
-			iri(up[0].object.value), iri(up[1].object.value))
-	}
-	if len(up) == 1 {
-		place, known := at[up[0].object.value]
+	for i, t := range g.objects(c, skosNS+"broader") {
+		place, known := at[t.object.value]
 		if !known || place[0] != l+1 {
 			return class, g.errorf(c, "%.80q is below %s, which is not in the next level; want one level at a time", class.Name,
-				iri(up[0].object.value))
+				iri(t.object.value))
 		}
-		class.Parent = int32(place[1])
+		if i == 0 {
+			class.Parent = int32(place[1])
+		}
 	}
 	return class, nil
 }
 
 // counted reads a concept's number of landmarks.
 func (g *graph) counted(d *Document, c string, l int, name string) error {
-	for _, t := range g.subjects[c] {
+	for _, f := range g.subjects[c] {
+		t := g.triple(c, f)
 		if !strings.HasSuffix(t.predicate, countIRI) {
 			continue
 		}

@@ -22,8 +22,10 @@ import (
 // name in the first line; the last two may be missing. Or they are JSON lines, an object each:
 //
 //	{"tag":"chapel","qid":"Q108325","group":"church","score":0.93,"reason":"a small church","source":"model a"}
+//	{"tag":"audiologist","group":null,"reason":"a profession"}
 //
-// where tag and group are required, and hgld ignores other fields. A tag may have several lines: the
+// where tag and group are required, and hgld ignores other fields. An array of such objects is read, too. A group that
+// is null, empty or "(dropped)" suggests to drop the tag. A tag may have several lines: the
 // one with the highest score counts, of equal ones the first. Another program's suggestions
 // are proposals and never decisions. The log keeps their scores and reasons.
 
@@ -39,15 +41,16 @@ func isSuggestions(data []byte) bool {
 
 // suggestion is the best line of a tag.
 type suggestion struct {
-	group  string
+	group  string // "" to drop the tag
 	score  float64
 	scored bool
 	reason string
-	first  int // place of the tag's first line
+	where  string // file and line
+	first  int    // place of the tag's first line
 }
 
 func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
-	if isJSONSuggestions(data) {
+	if text := bytes.TrimLeft(data, "\ufeff \t\r\n"); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return readJSONSuggestions(data, name)
 	}
 	r := csvfile.NewReader(bytes.NewReader(data))
@@ -68,8 +71,9 @@ func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document,
 		if err != nil {
 			return nil, csvError(name, err)
 		}
-		if err := suggest(best, row, len(header)); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, r.Line(), err)
+		where := fmt.Sprintf("%s:%d", name, r.Line())
+		if err := suggest(best, row, len(header), where); err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
 		}
 		if len(row) == len(suggestionColumns) && row[3] != "" {
 			sources[row[3]] = true
@@ -78,48 +82,114 @@ func readSuggestions(data []byte, name string, _ labels.ReadOptions) (*Document,
 	return suggested(name, best, sources)
 }
 
-// isJSONSuggestions reports whether the first line is an object with a tag.
+// isJSONSuggestions reports whether the first line is an object with a tag, or the file an array of such objects. Types
+// are checked when it is read.
 func isJSONSuggestions(data []byte) bool {
-	var line jsonSuggestion
-	return json.Unmarshal([]byte(firstLine(data)), &line) == nil && line.Tag != ""
-}
-
-// jsonSuggestion is a line of JSON lines.
-type jsonSuggestion struct {
-	Tag    string   `json:"tag"`
-	QID    string   `json:"qid"`
-	Group  string   `json:"group"`
-	Score  *float64 `json:"score"`
-	Reason string   `json:"reason"`
-	Source string   `json:"source"`
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if bytes.HasPrefix(data, []byte("[")) {
+		data = bytes.TrimSpace(data[1:])
+	} else {
+		data = []byte(firstLine(data))
+	}
+	var line map[string]json.RawMessage
+	return json.NewDecoder(bytes.NewReader(data)).Decode(&line) == nil && line["tag"] != nil
 }
 
 func readJSONSuggestions(data []byte, name string) (*Document, error) {
-	best, sources, number := map[curate.Ref]suggestion{}, map[string]bool{}, 0
-	for text := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
-		number++
-		text = bytes.TrimSpace(text)
-		if len(text) == 0 {
-			continue
+	best, sources := map[curate.Ref]suggestion{}, map[string]bool{}
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	d := json.NewDecoder(bytes.NewReader(text))
+	line := func() int { return 1 + bytes.Count(text[:min(int(d.InputOffset()), len(text))], []byte("\n")) }
+	array := bytes.HasPrefix(bytes.TrimSpace(text), []byte("["))
+	if array {
+		if _, err := d.Token(); err != nil {
+			return nil, fmt.Errorf("%s:1: %w", name, err)
 		}
-		var line jsonSuggestion
-		if err := json.Unmarshal(text, &line); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
+	}
+	for d.More() {
+		rest := text[d.InputOffset():]
+		lead := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
+		where := fmt.Sprintf("%s:%d", name, line()+bytes.Count(rest[:lead], []byte("\n")))
+		var fields map[string]any
+		if err := d.Decode(&fields); err != nil {
+			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+				err = fmt.Errorf("a %s stands where an object is wanted: {\"tag\": …, \"group\": …}", wrong.Value)
+			}
+			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		if line.Tag == "" || line.Group == "" {
-			return nil, fmt.Errorf("%s:%d: got the tag %.80q and the group %.80q; want the names of both", name, number,
-				line.Tag, line.Group)
+		tag, s, source, err := suggestionOf(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		s := suggestion{group: line.Group, reason: line.Reason, scored: line.Score != nil}
-		if s.scored {
-			s.score = *line.Score
+		s.where = where
+		keepBest(best, tag, s)
+		if source != "" {
+			sources[source] = true
 		}
-		keepBest(best, curate.Ref{Name: line.Tag, QID: line.QID}, s)
-		if line.Source != "" {
-			sources[line.Source] = true
+	}
+	if array {
+		if _, err := d.Token(); err != nil {
+			return nil, fmt.Errorf("%s:%d: the array is not closed: %w", name, line(), err)
 		}
 	}
 	return suggested(name, best, sources)
+}
+
+// suggestionOf reads the fields of a suggestion in JSON.
+func suggestionOf(fields map[string]any) (tag curate.Ref, s suggestion, source string, err error) {
+	text := func(key string) string {
+		value := fields[key]
+		t, is := value.(string)
+		if value != nil && !is && err == nil {
+			err = fmt.Errorf("%s is %s; want a text", key, jsonText(value))
+		}
+		return t
+	}
+	tag = curate.Ref{Name: text("tag"), QID: text("qid")}
+	s, source = suggestion{group: text("group"), reason: text("reason")}, text("source")
+	if err != nil {
+		return tag, s, source, err
+	}
+	if _, there := fields["group"]; tag.Name == "" || !there {
+		return tag, s, source, errors.New(`want a "tag" and its "group", which is null to drop the tag`)
+	}
+	s.drop()
+	switch score := fields["score"].(type) {
+	case nil:
+	case float64:
+		s.score, s.scored = score, true
+	case string:
+		s.score, err = scoreOf(tag.Name, score)
+		s.scored = true
+	default:
+		err = fmt.Errorf("the score of %.80q is %s; want a number", tag.Name, jsonText(score))
+	}
+	return tag, s, source, err
+}
+
+// jsonText is a value of JSON as a message shows it.
+func jsonText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "unreadable"
+	}
+	return fmt.Sprintf("%.80s", text)
+}
+
+// drop makes a suggestion of the word by which hgld writes a drop one to drop the tag.
+func (s *suggestion) drop() {
+	if s.group == (curate.Category{Dropped: true}).String() {
+		s.group = ""
+	}
+}
+
+// scoreOf reads the score of a tag.
+func scoreOf(tag, text string) (float64, error) {
+	score, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(score) || math.IsInf(score, 0) {
+		return 0, fmt.Errorf("the score of %.80q is %.80q; want a number", tag, text)
+	}
+	return score, nil
 }
 
 // suggested makes a document of the best suggestion of each tag.
@@ -136,7 +206,7 @@ func suggested(name string, best map[curate.Ref]suggestion, sources map[string]b
 }
 
 // suggest takes a line of a file with the given number of columns.
-func suggest(best map[curate.Ref]suggestion, row []string, columns int) error {
+func suggest(best map[curate.Ref]suggestion, row []string, columns int, where string) (err error) {
 	if len(row) != columns {
 		return fmt.Errorf("%d columns; want %d as in the first line", len(row), columns)
 	}
@@ -145,18 +215,16 @@ func suggest(best map[curate.Ref]suggestion, row []string, columns int) error {
 	}
 	tag, _ := unmark(row[0])
 	group, _ := unmark(row[1])
-	if tag == "" || group == "" {
-		return errors.New("a tag or a group without a name")
+	if tag == "" {
+		return errors.New("a tag without a name")
 	}
-	s := suggestion{group: group, scored: columns > 2}
+	s := suggestion{group: group, scored: columns > 2, where: where}
+	s.drop()
 	if s.scored {
-		var err error
-		if s.score, err = strconv.ParseFloat(row[2], 64); err != nil || math.IsNaN(s.score) || math.IsInf(s.score, 0) {
-			return fmt.Errorf("the score of %.80q is %.80q; want a number", tag, row[2])
-		}
+		s.score, err = scoreOf(tag, row[2])
 	}
 	keepBest(best, curate.Ref{Name: tag}, s)
-	return nil
+	return err
 }
 
 // keepBest keeps a suggestion for a tag if it is the first, or better than the one before.

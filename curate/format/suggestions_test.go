@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -26,9 +27,7 @@ func TestSuggestionsBecomeProposals(t *testing.T) {
 		s, err := curate.NewSession(&labels.Draft{Version: labels.DraftVersion,
 			Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "chapel"}}, {Tag: labels.Tag{Name: "bay"}}},
 			Clusters: []labels.Cluster{{Name: "all", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		edits, missing, err := Edits(s, d)
 		if err != nil || len(missing) > 0 || len(edits) != 1 || edits[0].Op != curate.Propose ||
 			edits[0].Note != "from model a, model b" {
@@ -56,13 +55,40 @@ func TestSuggestionsBecomeProposals(t *testing.T) {
 }
 
 // JSON lines with an error name the line.
+// A suggestion without a group proposes to drop the tag, a score may be a text, and the lines may be an array.
+func TestSuggestionsCanSayDrop(t *testing.T) {
+	for name, text := range map[string]string{
+		"lines": `{"tag":"chapel","group":null,"score":"0.9"}` + "\n" + `{"tag":"bay","group":"(dropped)"}`,
+		"array": `[{"tag":"chapel","group":null,"score":0.9},` + "\n" + `{"tag":"bay","group":""}]`,
+		"csv":   "tag,group,score\nchapel,,0.9\nbay,(dropped),0.1\n",
+	} {
+		d, err := Read([]byte(text), name, "", labels.ReadOptions{})
+		must.Do(t, err)
+		s := must.Get(curate.NewSession(&labels.Draft{Version: labels.DraftVersion,
+			Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "chapel"}}, {Tag: labels.Tag{Name: "bay"}}},
+			Clusters: []labels.Cluster{{Name: "all", Members: []labels.Member{{Tag: 0}, {Tag: 1}}}}}, nil))(t)
+		edits, _, err := Edits(s, d)
+		if err != nil || len(edits) != 1 || len(edits[0].Parts) != 1 || edits[0].Parts[0].To != "" ||
+			len(edits[0].Parts[0].Members) != 2 {
+			t.Fatalf("%s: %+v, %v; want one proposal to drop both", name, edits, err)
+		}
+		must.Get(s.Apply(edits[0], nil))(t)
+		confirm := curate.Edit{Base: 1, Op: curate.Confirm, Parts: must.Get(s.ProposedParts([]string{"(dropped)"}))(t)}
+		if _, err := s.Apply(confirm, nil); err != nil || s.Dropped() != 2 {
+			t.Errorf("%s: %d dropped, %v; want both once the proposal is confirmed", name, s.Dropped(), err)
+		}
+	}
+}
+
 func TestDamagedJSONSuggestionsNameTheLine(t *testing.T) {
 	first := `{"tag":"a","group":"b"}` + "\n"
 	for text, want := range map[string]string{
-		first + "{\n":                                 "f:2: unexpected end",
-		first + `{"tag":"chapel"}`:                    `f:2: got the tag "chapel" and the group ""; want the names of both`,
-		`{"tag":"chapel","class":"church"}` + "\n":    `f:1: got the tag "chapel" and the group ""; want the names of both`,
-		first + `{"tag":"a","group":"b","score":"x"}`: "f:2: json: cannot unmarshal string",
+		first + "{\n":                                 "f:2: unexpected EOF",
+		first + `{"tag":"chapel"}`:                    `f:2: want a "tag" and its "group", which is null`,
+		`{"tag":"chapel","class":"church"}` + "\n":    `f:1: want a "tag" and its "group"`,
+		first + `{"tag":"a","group":"b","score":"x"}`: `f:2: the score of "a" is "x"; want a number`,
+		first + `{"tag":"a","group":7}`:               "f:2: group is 7; want a text",
+		"[\n" + `{"tag":"a","group":"b"},` + "\n7]":   "f:3: a number stands where an object is wanted",
 	} {
 		if _, err := Read([]byte(text), "f", "", labels.ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -75,7 +101,7 @@ func TestDamagedSuggestionsNameTheLine(t *testing.T) {
 		"tag,group,score\nchapel,church,high\n":          "f:2: the score of \"chapel\" is \"high\"; want a number",
 		"tag,group,score\nchapel,church,NaN\n":           "want a number",
 		"tag,group\nchapel\n":                            "f:2: 1 columns; want 2",
-		"tag,group\nchapel,\n":                           "f:2: a tag or a group without a name",
+		"tag,group\n,church\n":                           "f:2: a tag without a name",
 		"tag,group,score,where\nchapel,church,1,there\n": "f:1: the columns are",
 		"tag,group\n":                                    "f: has no suggestion",
 	} {

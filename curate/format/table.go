@@ -22,16 +22,20 @@ var separators = map[rune]string{';': "semicolons", '\t': "tabs"}
 // plain returns a file as the formats read it. A table that semicolons or tabs separate, that begins with
 // sep= or that is in UTF-16 becomes one with commas in UTF-8, with every row in its line, unless the sheet
 // reads it as it is. separated is how its columns were separated, "" for commas. A web page, and JSON of
-// another program, are errors: almost any text could be a list of groups.
-func plain(data []byte, name string) (text []byte, separated string, err error) {
+// another program, are errors, unless they are said to be suggestions: almost any text could be a list of groups.
+func plain(data []byte, name, format string) (text []byte, separated string, err error) {
 	start := bytes.TrimSpace(bytes.TrimPrefix(data[:min(len(data), 1<<12)], []byte("\ufeff")))
 	switch {
+	case bytes.Contains(start, []byte("<rdf:RDF")):
+		return nil, "", fmt.Errorf("%s: SKOS in RDF/XML, which is not read; convert it to Turtle, for example with rdflib",
+			name)
 	case webPage.Match(start):
 		return nil, "", fmt.Errorf("%s: a web page or XML, and no curation; download the file itself", name)
 	case bytes.HasPrefix(start, []byte("%PDF")), bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return nil, "", fmt.Errorf("%s: a document or an archive, and no text; save it as CSV in UTF-8", name)
 	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
-		if !ownJSON(data) && !isJSONSuggestions(data) && (bytes.HasPrefix(start, []byte("{")) || json.Valid(data)) {
+		ours := ownJSON(data) || isJSONSuggestions(data) || format == "suggestions"
+		if !ours && (bytes.HasPrefix(start, []byte("{")) || json.Valid(data)) {
 			return nil, "", fmt.Errorf("%s: JSON that is no hierarchy.json, draft.json, label file or suggestions of hgld", name)
 		}
 		return data, "", nil

@@ -7,15 +7,14 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
 // A table is read by whatever separates its columns, and is never a list of names.
 func TestTablesOfOtherProgramsAreReadOrRefused(t *testing.T) {
 	wide, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String("group\tparent\r\nÉglise\tx\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, c := range map[string]struct {
 		text, want string // the format and the groups, or a part of the error
 		refused    bool
@@ -28,7 +27,8 @@ func TestTablesOfOtherProgramsAreReadOrRefused(t *testing.T) {
 		"trailing":    {"group;parent;;;\nchurch;human-made;;;\n", "groups church", false},
 		"quotes":      {"group\tparent\nthe \"Old\" town\tx\n", `groups the "Old" town`, false},
 		"suggestions": {"tag;group;score;source\nclass 1;church;0.9;m\n", "suggestions ", false},
-		"also":        {"level;class;also\ntag;bridge;river\n", "also ", false},
+		"extra":       {"level;class;extra_parent\ntag;bridge;river\n", "extra-parents ", false},
+		"also":        {"level;class;also\ntag;bridge;river\n", "extra-parents ", false},
 		"labels": {"landmark_id;category;supercategory;hierarchical_label;natural_or_human_made\n" +
 			"0;http://commons.wikimedia.org/wiki/Category:A;church;religious;human-made\n", "labels religious", false},
 		"names":     {"church\nlake\n", "groups church,lake", false},

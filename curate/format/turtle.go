@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hgld/internal/budget"
 )
 
 // The parser reads Turtle (W3C Recommendation, 2014) as far as SKOS files use it:
@@ -14,9 +16,6 @@ import (
 // all literals. Relative IRIs are kept as they are if the file gives no base.
 
 const rdfNS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-
-// deepest is the largest number of open brackets; SKOS has a list within a statement.
-const deepest = 64
 
 // term is a node of the graph. A literal is not a resource; blank nodes are "_:n".
 type term struct {
@@ -39,22 +38,29 @@ type turtleParser struct {
 	prefixes map[string]string
 	blanks   int
 	depth    int // of brackets
-	triples  []triple
+	budget   *budget.Budget
+	names    map[string]string // prefixed names → IRIs, so that equal ones share their memory
+	emit     func(triple)
 }
 
-// parseTurtle returns the triples of a file in order.
-func parseTurtle(data []byte, name string) ([]triple, error) {
+// parseTurtle calls emit for the triples of a file, in order.
+func parseTurtle(data []byte, name string, emit func(triple)) error {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%s: is not UTF-8; save the file as UTF-8", name)
+		return fmt.Errorf("%s: is not UTF-8; save the file as UTF-8", name)
 	}
-	p := &turtleParser{text: strings.TrimPrefix(string(data), "\ufeff"), line: 1, prefixes: map[string]string{}}
+	limit, err := budget.Of(int64(len(data)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p := &turtleParser{text: strings.TrimPrefix(string(data), "\ufeff"), line: 1, prefixes: map[string]string{},
+		budget: limit, names: map[string]string{}, emit: emit}
 	for {
 		p.space()
 		if p.at == len(p.text) {
-			return p.triples, nil
+			return nil
 		}
 		if err := p.statement(); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, p.line, err)
+			return fmt.Errorf("%s:%d: %w", name, p.line, err)
 		}
 	}
 }
@@ -148,6 +154,7 @@ func (p *turtleParser) prefix(dot bool) error {
 		return err
 	}
 	p.prefixes[prefix] = iri
+	clear(p.names) // some may stand for others now
 	if dot {
 		return p.want(".", "behind @prefix")
 	}
@@ -205,6 +212,9 @@ func (p *turtleParser) resolve(iri string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the IRI: %w", err)
 	}
+	if err := p.budget.Expand("relative IRIs stand for", len(p.base.String())+len(iri)); err != nil {
+		return "", err
+	}
 	whole := escapedRunes.ReplaceAllStringFunc(p.base.ResolveReference(ref).String(), func(text string) string {
 		if runes, err := url.PathUnescape(text); err == nil && utf8.ValidString(runes) {
 			return runes
@@ -234,7 +244,7 @@ func (p *turtleParser) predicates(subject string) error {
 			if err != nil {
 				return err
 			}
-			p.triples = append(p.triples, triple{subject, predicate.value, object, line})
+			p.emit(triple{subject, predicate.value, object, line})
 			if !p.take(",") {
 				break
 			}
@@ -262,8 +272,8 @@ func (p *turtleParser) object() (term, error) {
 		return term{value: iri}, err
 	case rest[0] == '"' || rest[0] == '\'':
 		return p.quoted()
-	case p.depth > deepest:
-		return term{}, fmt.Errorf("more than %d brackets are open; want a SKOS file", deepest)
+	case p.depth > budget.Depth:
+		return term{}, budget.Deep("brackets are open on", p.depth)
 	case rest[0] == '[':
 		p.depth++
 		defer func() { p.depth-- }()
@@ -315,9 +325,9 @@ func (p *turtleParser) collection() (term, error) {
 		if last == "" {
 			head = node
 		} else {
-			p.triples = append(p.triples, triple{last, rdfNS + "rest", node, line})
+			p.emit(triple{last, rdfNS + "rest", node, line})
 		}
-		p.triples = append(p.triples, triple{node.value, rdfNS + "first", object, line})
+		p.emit(triple{node.value, rdfNS + "first", object, line})
 		last = node.value
 	}
 	return head, nil
@@ -353,7 +363,15 @@ func (p *turtleParser) name() (term, error) {
 	if !known {
 		return term{}, fmt.Errorf("prefix %.80q is not declared; want @prefix %.80s: <…> above", prefix, prefix)
 	}
-	return term{value: ns + strings.ReplaceAll(local, `\`, "")}, nil
+	whole, known := p.names[text]
+	if !known {
+		whole = ns + strings.ReplaceAll(local, `\`, "")
+		p.names[text] = whole
+		if err := p.budget.Expand("names with prefixes stand for", len(whole)); err != nil {
+			return term{}, err
+		}
+	}
+	return term{value: whole}, nil
 }
 
 // quoted reads a text with its language or type.

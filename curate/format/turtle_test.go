@@ -21,7 +21,7 @@ func TestRelativeIRIsAreResolvedAgainstTheBase(t *testing.T) {
 		{"http://x/köln/b", "dom/ü%20#é", "http://x/köln/dom/ü%20#é"},
 		{"http://x/a#", "#", "http://x/a#"},
 	} {
-		triples, err := parseTurtle([]byte("@base <"+c.base+"> . <"+c.iri+"> a <http://y> ."), "x")
+		triples, err := triplesOf("@base <" + c.base + "> . <" + c.iri + "> a <http://y> .")
 		if err != nil || triples[0].subject != c.want {
 			t.Errorf("<%s> on <%s>: %+v, %v; want <%s>", c.iri, c.base, triples, err, c.want)
 		}
@@ -30,12 +30,17 @@ func TestRelativeIRIsAreResolvedAgainstTheBase(t *testing.T) {
 		"@base <http://x/a/> . @base <b/> . @prefix : <#> . :c a <y> .": "http://x/a/b/#c",
 		"<c> a <y> .": "c",
 	} {
-		if triples, err := parseTurtle([]byte(text), "x"); err != nil || triples[0].subject != want {
+		if triples, err := triplesOf(text); err != nil || triples[0].subject != want {
 			t.Errorf("%s: %+v, %v; want <%s>", text, triples, err, want)
 		}
 	}
-	_, err := parseTurtle([]byte("@base <http://x/> .\n<%zz> a <y> ."), "x")
+	_, err := triplesOf("@base <http://x/> .\n<%zz> a <y> .")
 	if err == nil || !strings.HasPrefix(err.Error(), "x:2: ") {
 		t.Errorf("<%%zz> is no IRI: %v", err)
 	}
+}
+
+func triplesOf(text string) (all []triple, err error) {
+	err = parseTurtle([]byte(text), "x", func(t triple) { all = append(all, t) })
+	return all, err
 }

@@ -58,10 +58,10 @@ func TestAnswersAreWrittenWithoutTheLock(t *testing.T) {
 		name, body string
 		answer     http.HandlerFunc
 	}{
-		{"state", "", s.state}, {"changes?since=-1", "", s.changes}, {"history", "", s.history},
+		{"state", "", get(s.state)}, {"changes?since=-1", "", get(s.changes)}, {"history", "", get(s.history)},
 		{"finish", "{}", s.writeHierarchy},
-		{"suggest", `{"tags":[1]}`, s.suggest}, {"candidates", `{"group":0}`, s.candidates},
-		{"candidates", `{"group":99}`, s.candidates},
+		{"suggest", `{"tags":[1]}`, post(s.suggest)}, {"candidates", `{"group":0}`, post(s.candidates)},
+		{"candidates", `{"group":99}`, post(s.candidates)},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
 		{"edit", `{"id":"12345678","base":0,"op":"move","to":"x","from":[{"name":"tag 1"}]}`, s.edit},
 		{"edit", `{"id":"87654321","base":0,"op":"move","to":"x","from":[{"name":"tag 2"}]}`, s.edit},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // bench sends orders to a server as the page does, with 5,700 labels, as many as GLDv2 has, and with
@@ -16,18 +17,13 @@ func bench(b *testing.B, next func(version, labels int, last answer) order) {
 			_, a, _ := newServer(b, testDraft(n), nil)
 			var last answer
 			for b.Loop() {
-				body, err := json.Marshal(next(last.version(), n, last))
-				if err != nil {
-					b.Fatal(err)
-				}
+				body := must.Get(json.Marshal(next(last.version(), n, last)))(b)
 				resp, text := a.do("POST", "/api/edit", string(body), nil)
 				if resp.StatusCode != 200 {
 					b.Fatal(text)
 				}
 				last = answer{}
-				if err := json.Unmarshal([]byte(text), &last); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, json.Unmarshal([]byte(text), &last))
 			}
 		})
 	}

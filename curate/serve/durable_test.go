@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // times is a number of repetitions, from the environment if it is set there.
@@ -29,10 +30,7 @@ func times(t testing.TB, variable string, otherwise int) int {
 	if text == "" {
 		return otherwise
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(strconv.Atoi(text))(t)
 	return n
 }
 
@@ -128,10 +126,7 @@ func TestConcurrentEditsLoseNothing(t *testing.T) {
 // checkReplay compares the server's state with that of the log.
 func checkReplay(t *testing.T, s *Server, edits []curate.Edit) {
 	t.Helper()
-	again, err := curate.NewSession(s.session.Draft(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(curate.NewSession(s.session.Draft(), nil))(t)
 	if _, err := again.Load(edits); err != nil {
 		t.Fatal(err)
 	}
@@ -190,20 +185,13 @@ func TestKilledServerLosesNoAcknowledgedEdit(t *testing.T) {
 	up, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*time.Minute) // a server that does not come up
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}))
 	sent, version := 0, 0
 	for kill := range kills {
 		cmd := exec.CommandContext(up, os.Args[0])
 		cmd.Env = append(os.Environ(), "CURATE_TEST_SERVE="+path)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(cmd.StdoutPipe())(t)
+		must.Do(t, cmd.Start())
 		line, err := bufio.NewReader(out).ReadString('\n')
 		words := strings.Fields(line)
 		if err != nil || len(words) != 3 {
@@ -269,10 +257,7 @@ func sendEdit(t *testing.T, address, token, draft string, version, n int) (int, 
 	t.Helper()
 	o := killedOrder(version, n)
 	o.Draft = draft
-	body, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(o))(t)
 	text := strings.Replace(string(body), `"id":"test-id-"`, fmt.Sprintf(`"id":"kill-edit-%d"`, n), 1)
 	var got answer
 	switch code := sendTo(t, address, "/api/edit", text, token, &got); code {
@@ -289,10 +274,7 @@ func sendEdit(t *testing.T, address, token, draft string, version, n int) (int, 
 // sendTo posts to a server as the page does; 0 is no answer.
 func sendTo(t *testing.T, address, path, body, token string, v any) int {
 	t.Helper()
-	r, err := http.NewRequest("POST", "http://"+address+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest("POST", "http://"+address+path, strings.NewReader(body)))(t)
 	r.Host = testPort
 	r.Header.Set(TokenHeader, token)
 	r.Header.Set("Origin", "http://"+testPort)

@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ type order struct {
 	Parts []curate.Part `json:"parts"`
 	Of    int           `json:"of"`
 	Note  string        `json:"note"`
+	Rule  string        `json:"rule"`
 
 	Resolved bool `json:"resolved"`
 }
@@ -48,6 +48,9 @@ type answer struct {
 	Seq      int    `json:"seq,omitempty"` // the edit's number
 	Error    string `json:"error,omitempty"`
 	Reverted *past  `json:"reverted,omitempty"` // for a revert: the edit that it undid, or restored if it is active
+	Undone   []past `json:"undone,omitempty"`   // edits of this curator that somebody else has undone, by whom
+
+	Others map[string]string `json:"others,omitempty"` // group that each other person looks at, by name
 	*View
 }
 
@@ -78,11 +81,11 @@ func (s *Server) applyOrder(o order, id json.RawMessage, by string) (int, answer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seq, twice := s.ids[o.ID]; twice {
-		return http.StatusOK, answer{Seq: seq, View: s.viewSince(o.Base)}
+		return http.StatusOK, answer{Seq: seq, View: s.viewSince(o.Base, by)}
 	}
 	if o.Draft != s.draft {
 		why := "the edit was made on another draft; reload the page"
-		return http.StatusConflict, answer{Error: why, View: s.viewSince(o.Base)}
+		return http.StatusConflict, answer{Error: why, View: s.viewSince(o.Base, by)}
 	}
 	var unsaved error
 	save := func(e curate.Edit) error {
@@ -90,8 +93,8 @@ func (s *Server) applyOrder(o order, id json.RawMessage, by string) (int, answer
 		return unsaved
 	}
 	e, err := s.session.Apply(curate.Edit{Base: o.Base, At: s.c.Now(), By: by, Op: o.Op, Level: o.Level, From: o.From,
-		To:    o.To,
-		Parts: o.Parts, Of: o.Of, Note: o.Note, Resolved: o.Resolved, Extra: map[string]json.RawMessage{idField: id}}, save)
+		To: o.To, Parts: o.Parts, Of: o.Of, Note: o.Note, Rule: o.Rule, Resolved: o.Resolved,
+		Extra: map[string]json.RawMessage{idField: id}}, save)
 	if err != nil {
 		var stale *curate.StaleError
 		code := http.StatusUnprocessableEntity
@@ -103,11 +106,24 @@ func (s *Server) applyOrder(o order, id json.RawMessage, by string) (int, answer
 		case errors.As(err, &stale):
 			code = http.StatusConflict
 		}
-		return code, answer{Error: err.Error(), View: s.viewSince(o.Base)}
+		return code, answer{Error: err.Error(), View: s.viewSince(o.Base, by)}
 	}
 	s.ids[o.ID] = e.Seq
 	s.update(s.session.Changed())
-	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.viewSince(o.Base)}
+	return http.StatusOK, answer{Seq: e.Seq, Reverted: s.reverted(e), View: s.viewSince(o.Base, by)}
+}
+
+// undoneOf lists the edits of a curator that others have undone after a version. Their By is who undid them.
+func (s *Server) undoneOf(by string, since int) (list []past) {
+	edits := s.session.Edits()
+	for _, e := range edits[min(max(since, 0), len(edits)):] {
+		if e.Op == curate.Revert && e.By != by && edits[e.Of-1].By == by {
+			p := describe(edits[e.Of-1], false)
+			p.By = e.By
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // reverted describes the edit that a revert finally undoes or restores; it returns nil
@@ -148,15 +164,35 @@ func (s *Server) update(changed []curate.Place) {
 // longPoll is how long a request for changes waits.
 const longPoll = 20 * time.Second
 
-// changes answers with what is newer than a version. With wait=1 it waits until there
-// is something, but at most longPoll.
-func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
+// presence is the group that a person looked at, and when they said so last.
+type presence struct {
+	group string
+	at    time.Time
+}
+
+// others notes the group that somebody looks at, "" for none, and lists those of the others who asked since two polls.
+func (s *Server) others(by, group string) map[string]string {
+	now, list := s.c.Now(), map[string]string{}
+	s.present[by] = presence{group, now}
+	for name, p := range s.present {
+		if name != by && name != "" && p.group != "" && now.Sub(p.at) < 2*longPoll {
+			list[name] = p.group
+		}
+	}
+	return list
+}
+
+// changes answers with what is newer than a version, and with where other people are. With wait=1 it waits until
+// something is newer, but at most longPoll.
+func (s *Server) changes(r *http.Request) (any, error) {
 	since, err := strconv.Atoi(r.URL.Query().Get("since"))
 	if err != nil {
-		http.Error(w, "since is the number of an edit", http.StatusBadRequest)
-		return
+		return nil, badRequest("since is the number of an edit")
 	}
+	by, at := s.author(r), r.URL.Query().Get("at")
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others(by, at)
 	if changed := s.changed; r.URL.Query().Get("wait") == "1" && since == s.session.Version() {
 		s.mu.Unlock()
 		timer := time.NewTimer(longPoll)
@@ -169,9 +205,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 		timer.Stop()
 		s.mu.Lock()
 	}
-	view := s.viewSince(since)
-	s.mu.Unlock()
-	writeJSON(w, http.StatusOK, answer{View: view})
+	return answer{View: s.viewSince(since, by), Undone: s.undoneOf(by, since), Others: s.others(by, at)}, nil
 }
 
 // ReplaceError says that the files to write would replace what other logs made, or what somebody changed.
@@ -189,10 +223,6 @@ func (s *Server) writeHierarchy(w http.ResponseWriter, r *http.Request) {
 		Replace bool `json:"replace"` // the curator has seen what is replaced
 	}
 	if !readJSON(w, r, &q) {
-		return
-	}
-	if s.c.WriteHierarchy == nil {
-		http.Error(w, "no file to write is given", http.StatusNotFound)
 		return
 	}
 	s.mu.Lock()
@@ -229,44 +259,4 @@ func unfinishedAnswer(err error) unfinished {
 		a.Orphans, a.Level, a.Parent = orphans.Groups, orphans.Level, orphans.Parent
 	}
 	return a
-}
-
-// readJSON decodes the body of a POST strictly. It answers errors itself and reports
-// whether there was none.
-func readJSON(w http.ResponseWriter, r *http.Request, v any) bool {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil && d.More() {
-		err = errors.New("more than one value")
-	}
-	if err != nil {
-		code := http.StatusBadRequest
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			code = http.StatusRequestEntityTooLarge
-		}
-		http.Error(w, fmt.Sprintf("the request: %v", err), code)
-		return false
-	}
-	return true
-}
-
-// writeLimit is the longest time that a browser may take to read an answer.
-const writeLimit = 2 * time.Minute
-
-// writeJSON sends an answer. No lock may be held, so that a browser that does not read does
-// not block others.
-func writeJSON(w http.ResponseWriter, code int, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	// Making the map may have used up the deadline of the answer. A connection without
-	// deadlines has none to extend.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(code)
-	w.Write(data) // an error means that the browser has gone away
 }

@@ -35,8 +35,8 @@ import (
 // accepts.
 //
 // People on other machines come through a proxy with TLS, which has an origin of its own. Each of
-// them has a link whose key works more than once, and a secret of their own: nobody can make a
-// request in another's name.
+// them has a link whose key works more than once, and a secret of their own, which follows from that key
+// and outlives the server: nobody can make a request in another's name.
 type guard struct {
 	hosts  []string
 	origin string // of the proxy, "" for none
@@ -84,7 +84,8 @@ func (g *guard) admit(origin string, people []Person) error {
 	}
 	g.hosts, g.origin = append(slices.Clone(g.hosts), host), origin
 	for _, p := range people {
-		g.people, g.passes = append(g.people, &member{name: p.Name, secret: g.derive("person " + p.Name)}),
+		// Their access outlives a restart of the server, as their link does.
+		g.people, g.passes = append(g.people, &member{name: p.Name, secret: derive(p.Pass, "person "+p.Name)}),
 			append(g.passes, p.Pass)
 	}
 	return nil
@@ -242,7 +243,8 @@ func (g *guard) accessReason(r *http.Request, m *member) string {
 type pass struct {
 	Token  string `json:"token"`
 	Secret string `json:"secret"`
-	Queue  string `json:"queue"` // the log's name in the browser's storage
+	Queue  string `json:"queue"`            // the log's name in the browser's storage
+	Person string `json:"person,omitempty"` // who has a link of their own, that works again and again
 }
 
 // open takes the key of a link and returns who has it, nil if nobody has. That of the curator at this machine
@@ -279,8 +281,9 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	m := s.guard.open(link.Key)
 	if m == nil {
-		refuse(w, "this link has been used, or its server has ended; open the latest link that the server printed")
+		refuse(w, "this link has been used, or its server has ended, or its person is no longer among those who may come; "+
+			"open the latest link that the server printed, or ask for your own")
 		return
 	}
-	writeJSON(w, http.StatusOK, pass{Token: m.token(), Secret: m.secret, Queue: s.queue(m)})
+	writeJSON(w, http.StatusOK, pass{Token: m.token(), Secret: m.secret, Queue: s.queue(m), Person: m.name})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // TestForgedRequestsAreRefused sends requests that other pages, other users and names that point at
@@ -225,15 +226,12 @@ func TestPageServesOnlyItsOwnFiles(t *testing.T) {
 			t.Errorf("/page/%s is answered", name)
 		}
 	}
-	entries, err := files.ReadDir("page")
-	if err != nil {
-		t.Fatal(err)
+	if resp, _ := a.do("GET", "/page/dom.js", "", nil); resp.StatusCode != http.StatusOK {
+		t.Error("the parts that pages share are not served")
 	}
+	entries := must.Get(files.ReadDir("page"))(t)
 	for _, e := range entries {
-		data, err := files.ReadFile("page/" + e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(files.ReadFile("page/" + e.Name()))(t)
 		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
 			"new Function", "DOMParser"} {
 			if strings.Contains(string(data), bad) {
@@ -259,16 +257,11 @@ func TestStrangersFillNoMemory(t *testing.T) {
 	}
 	s.guard.wait = 50 * time.Millisecond
 	for _, path := range []string{openPath, "/api/edit"} {
-		c, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", strings.TrimPrefix(a.url, "http://")))(t)
 		defer c.Close()
 		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Type: application/json\r\n"+
 			"Content-Length: 1000\r\n\r\n{", path, testPort, testPort)
-		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
 		if _, err := io.Copy(io.Discard, c); err != nil { // until the server closes
 			t.Errorf("%s with a body that never ends: %v", path, err)
 		}

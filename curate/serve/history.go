@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -25,109 +26,102 @@ type past struct {
 	Of     int       `json:"of"`
 	Active bool      `json:"active"`
 
-	Resolved bool `json:"resolved,omitempty"`
+	Resolved bool   `json:"resolved,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	Against  int    `json:"against,omitempty"` // tags that the rule finds and somebody has decided otherwise
 
 	Score  *float64 `json:"score,omitempty"`  // of a tag in a proposal
 	Reason string   `json:"reason,omitempty"` // of a tag in a proposal
 }
 
 // history lists all edits, or with since=N those after edit N.
-func (s *Server) history(w http.ResponseWriter, r *http.Request) {
-	since := 0
-	if text := r.URL.Query().Get("since"); text != "" {
-		var err error
-		if since, err = strconv.Atoi(text); err != nil || since < 0 {
-			http.Error(w, "since is the number of an edit", http.StatusBadRequest)
-			return
-		}
+func (s *Server) history(r *http.Request) (any, error) {
+	since, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("since"), "0"))
+	if err != nil || since < 0 {
+		return nil, badRequest("since is the number of an edit")
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	edits := s.session.Edits()
-	s.mu.Unlock()
 	active := curate.Active(edits)
 	list := []past{}
 	for i := min(since, len(edits)); i < len(edits); i++ {
-		list = append(list, describe(edits[i], active[i]))
+		p := describe(edits[i], active[i])
+		p.Against = len(s.session.Against(&edits[i]))
+		list = append(list, p)
 	}
-	writeJSON(w, http.StatusOK, list)
+	return list, nil
+}
+
+// edits returns the edits of the log.
+func (s *Server) edits() []curate.Edit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session.Edits()
 }
 
 // stats answers with what each curator did on each day, of the zone of this machine.
-func (s *Server) stats(w http.ResponseWriter, _ *http.Request) {
-	s.mu.Lock()
-	edits := s.session.Edits()
-	s.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]any{"days": curate.Statistics(edits, time.Local)})
+func (s *Server) stats(*http.Request) (any, error) {
+	return map[string]any{"days": curate.Statistics(s.edits(), time.Local)}, nil
 }
 
 // snapshots answers with the snapshots of the log and, with of=N, the tags that differ from edit N.
-func (s *Server) snapshots(w http.ResponseWriter, r *http.Request) {
+func (s *Server) snapshots(r *http.Request) (any, error) {
 	var a struct {
 		Snapshots []curate.Named     `json:"snapshots"`
 		Changes   []curate.TagChange `json:"changes"`
 		Details   []curate.Detail    `json:"details"`
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	a.Snapshots = curate.Snapshots(s.session.Edits())
-	var err error
-	if text := r.URL.Query().Get("of"); text != "" {
-		var of int
-		if of, err = strconv.Atoi(text); err == nil {
-			a.Changes, err = s.session.ChangesSince(of)
-		}
-		if err == nil {
-			a.Details, err = s.session.DetailsBetween(of, s.session.Version())
-		}
+	text := r.URL.Query().Get("of")
+	if text == "" {
+		return a, nil
 	}
-	s.mu.Unlock()
+	of, err := strconv.Atoi(text)
+	if err == nil {
+		a.Changes, err = s.session.ChangesBetween(of, s.session.Version())
+	}
+	if err == nil {
+		a.Details, err = s.session.DetailsBetween(of, s.session.Version())
+	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+		return nil, badRequest("%v", err)
 	}
-	writeJSON(w, http.StatusOK, a)
-}
-
-// askedTag returns the tag that a request names. If it returns false, it has answered.
-func (s *Server) askedTag(w http.ResponseWriter, r *http.Request) (tag int, ok bool) {
-	tag, err := strconv.Atoi(r.URL.Query().Get("tag"))
-	if err != nil {
-		tag = -1
-	}
-	return tag, s.checkTags(w, []int{tag})
+	return a, nil
 }
 
 // tagEdits answers with the edits of a tag: who proposed and decided it, and why.
-func (s *Server) tagEdits(w http.ResponseWriter, r *http.Request) {
-	tag, ok := s.askedTag(w, r)
-	if !ok {
-		return
+func (s *Server) tagEdits(r *http.Request) (any, error) {
+	tags, err := s.tagsIn(r.URL.Query().Get("tag"))
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
-	edits := s.session.TagEdits(tag)
+	edits := s.session.TagEdits(tags[0])
 	s.mu.Unlock()
 	list := make([]past, len(edits))
 	for i, e := range edits {
-		p := describe(*e.Edit, true)
-		p.To, p.Score, p.Reason = e.To, e.Score, e.Reason
-		list[i] = p
+		list[i] = describe(*e.Edit, true)
+		list[i].To, list[i].Score, list[i].Reason = e.To, e.Score, e.Reason
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"edits": list})
+	return map[string]any{"edits": list}, nil
 }
 
 // threads answers with what was written about a tag, or with level=1 about a group, by whom and when: of its flag,
 // with replies, and its notes.
-func (s *Server) threads(w http.ResponseWriter, r *http.Request) {
+func (s *Server) threads(r *http.Request) (any, error) {
 	level, errLevel := strconv.Atoi(r.URL.Query().Get("level"))
 	at, errAt := strconv.Atoi(r.URL.Query().Get("at"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errLevel != nil || errAt != nil || level < 0 || level >= len(s.session.Levels()) || at < 0 ||
 		at >= s.session.Size(level) {
-		http.Error(w, "level and at are the place of a label or group", http.StatusBadRequest)
-		return
+		return nil, badRequest("level and at are the place of a label or group")
 	}
 	flags, notes := s.session.Flags(level, at), s.session.Notes(level, at)
-	writeJSON(w, http.StatusOK, map[string]any{"flags": describeAll(flags), "notes": describeAll(notes)})
+	return map[string]any{"flags": describeAll(flags), "notes": describeAll(notes)}, nil
 }
 
 // describeAll returns active edits as the history shows them.
@@ -142,7 +136,7 @@ func describeAll(edits []curate.Edit) []past {
 // describe returns an edit as the history shows it.
 func describe(e curate.Edit, active bool) past {
 	p := past{Seq: e.Seq, At: e.At, By: e.By, Op: e.Op, Level: e.Level, N: len(e.From), To: e.To, Note: e.Note, Of: e.Of,
-		Active: active, Resolved: e.Resolved}
+		Active: active, Resolved: e.Resolved, Rule: e.Rule}
 	if len(e.From) > 0 {
 		p.First, p.Item = e.From[0].Name, e.From[0].QID
 	}
@@ -171,7 +165,7 @@ const mostNamed = 3
 func groupsOf(parts []curate.Part, n int) string {
 	var names []string
 	for _, part := range parts[:min(n, len(parts))] {
-		names = append(names, part.To)
+		names = append(names, cmp.Or(part.To, curate.Category{Dropped: true}.String()))
 	}
 	text := strings.Join(names, ", ")
 	if more := len(parts) - len(names); more > 0 {
@@ -181,14 +175,13 @@ func groupsOf(parts []curate.Part, n int) string {
 }
 
 // successor answers which group took the place of the one that has, or had, a name.
-func (s *Server) successor(w http.ResponseWriter, r *http.Request) {
+func (s *Server) successor(r *http.Request) (any, error) {
 	name := r.URL.Query().Get("name")
 	s.mu.Lock()
 	now, known := s.session.Successor(1, name)
 	s.mu.Unlock()
 	if !known {
-		writeJSON(w, http.StatusNotFound, answer{Error: fmt.Sprintf("no group is called “%s”, and none was", name)})
-		return
+		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("no group is called “%s”, and none was", name)}
 	}
-	writeJSON(w, http.StatusOK, map[string]string{"name": now})
+	return map[string]string{"name": now}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // A log may have more levels than tags, groups and kinds. Edits of groups work on every level above
@@ -16,18 +17,11 @@ func TestFourLevelsAreEdited(t *testing.T) {
 	levels := []string{"tag", "supercategory", "family", "kind"}
 	draft := testDraft(30)
 	path := filepath.Join(t.TempDir(), "four.jsonl")
-	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab", Levels: levels}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab", Levels: levels}))
 	log, _, err := curate.OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer log.Close()
-	session, err := curate.NewSession(draft, levels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(curate.NewSession(draft, levels))(t)
 	_, a, _ := newServer(t, draft, func(c *Config) { c.Session, c.Save = session, log.Append })
 	names := func(list ...string) (refs []curate.Ref) {
 		for _, n := range list {

@@ -17,8 +17,7 @@ import (
 
 // Link gives the curator the link that opens the page once.
 type Link struct {
-	// Base is the address of the page.
-	Base string
+	Base string // address of the page
 	// File is the file for the link, "" if it may be shown. Output that is not a terminal's
 	// may be kept or forwarded, so the link then goes to a file that only its owner can read.
 	File string

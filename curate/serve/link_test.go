@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // Unsaved edits in a browser belong to one log, whenever it is served. A copy in another folder, or
@@ -41,15 +42,11 @@ func TestLinkIsShownOrWrittenForItsOwner(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "edits.jsonl.link")
 	hidden := Link{Base: "http://127.0.0.1:1", File: file}
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("mine"), 0o600))
 	if _, err := hidden.Give("k"); err == nil {
 		t.Error("a file of the curator is replaced")
 	}
-	if err := os.WriteFile(file, []byte("http://127.0.0.1:9/#key=of-an-earlier-server\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("http://127.0.0.1:9/#key=of-an-earlier-server\n"), 0o644))
 	text, err := hidden.Give("k")
 	if err != nil || strings.Contains(text, "key") || text != "the link in "+file {
 		t.Errorf("hidden: %q, %v", text, err)

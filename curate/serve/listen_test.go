@@ -8,24 +8,18 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	s, _, _ := newServer(t, testDraft(3), nil)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener) }()
-	answer, err := http.Get("http://" + listener.Addr().String() + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Get("http://" + listener.Addr().String() + "/"))(t)
+	must.Do(t, answer.Body.Close())
 	cancel()
 	select {
 	case err := <-ended:

@@ -9,16 +9,9 @@ import (
 
 // margins answers with how surely each tag belongs to its group, by tag. The page puts
 // the surest labels of a group first.
-func (s *Server) margins(w http.ResponseWriter, r *http.Request) {
-	if s.c.Suggester == nil {
-		http.Error(w, "this draft has no vectors", http.StatusNotFound)
-		return
-	}
+func (s *Server) margins(r *http.Request) (any, error) {
 	list, err := s.allMargins(r.Context())
-	if err != nil {
-		return // the browser has gone away
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"margins": list})
+	return map[string]any{"margins": list}, err
 }
 
 // marginTurn is how long margins are computed before an edit that waits has its turn. A

@@ -38,8 +38,8 @@ func (f *lineFake) Nearest(tags []int, n int, skip func(int) bool) (groups []int
 
 func (f *lineFake) Name(int, []float32) {}
 
-func (f *lineFake) Proposals([]int) func(context.Context) ([]int, []float64, error) {
-	return func(context.Context) ([]int, []float64, error) { return nil, nil, nil }
+func (f *lineFake) Proposals([]int, int) func(context.Context) ([][]int, []float64, error) {
+	return func(context.Context) ([][]int, []float64, error) { return nil, nil, nil }
 }
 
 func (f *lineFake) Like([]int, int, func(int) bool) ([]int, []float64) { return nil, nil }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // soleSuggester fails the test if it is called from two goroutines at a time.
@@ -56,19 +57,14 @@ func (vectorNamer) Names(_ context.Context, names []string) ([][]float32, error)
 func TestNamesWaitUntilTheServerIsMade(t *testing.T) {
 	for range 20 {
 		near := &soleSuggester{t: t, named: make(chan struct{}, 1)}
-		session, err := curate.NewSession(testDraft(30), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must.Get(curate.NewSession(testDraft(30), nil))(t)
 		o := move(0, "", "church", 0, 1, 2, 3, 11, 12, 13)
 		if _, err := session.Apply(curate.Edit{Op: o.Op, From: o.From, To: o.To}, nil); err != nil {
 			t.Fatal(err)
 		}
 		s, err := New(Config{Session: session, Save: func(curate.Edit) error { return nil }, Hosts: []string{testPort},
 			Queue: "log of anna", Suggester: near, Namer: vectorNamer{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		<-near.named
 		s.Stop()
 	}

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+
+	"hgld/internal/parts"
 )
 
 //go:embed page
@@ -33,6 +35,9 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	kind, known := contentTypes[path.Ext(name)]
 	data, err := fs.ReadFile(files, "page/"+name)
+	if err != nil {
+		data, err = parts.Module(name)
+	}
 	if !known || err != nil {
 		http.NotFound(w, r)
 		return

@@ -20,10 +20,8 @@ import (
 
 // Person is somebody who may curate from another machine, through a proxy.
 type Person struct {
-	// Name is the author of their edits.
-	Name string
-	// Pass is the key of their link, which works as often as they open it.
-	Pass string
+	Name string // author of their edits
+	Pass string // key of their link, which works as often as they open it
 }
 
 // leastPass is the length of the shortest pass that is accepted. rand.Text makes 26 characters.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 const testOrigin = "https://curate.example.org"
@@ -54,10 +55,7 @@ func TestPeopleEditInTheirOwnNames(t *testing.T) {
 		}
 	}
 	a.post("/api/edit", move(2, "of the owner", "cluster 1", 5), nil)
-	log, err := curate.ReadLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(curate.ReadLog(path))(t)
 	for i, want := range []string{"Ben", "Carla", "anna"} {
 		if by := log.Edits[i].By; by != want {
 			t.Errorf("edit %d is by %q, want %q", i+1, by, want)
@@ -98,12 +96,8 @@ func TestReadPeopleMakesPasses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "people.txt")
 	write := func(text string, mode os.FileMode) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), mode))
+		must.Do(t, os.Chmod(path, mode))
 	}
 	write("# who curates\n\nBen\nCarla Ruiz\n", 0o644)
 	first, err := ReadPeople(path)
@@ -148,7 +142,5 @@ func TestReadPeopleMakesPasses(t *testing.T) {
 
 func decode(t *testing.T, text string, v any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), v))
 }

@@ -13,40 +13,24 @@ import (
 // Proposal is a tag with the group that is proposed for it. Lead says how clearly: by how
 // much the cosine to its name exceeds that to the second nearest.
 type Proposal struct {
-	// Tag is the place of the tag.
-	Tag int `json:"tag"`
-	// Group is the place of the group.
-	Group int `json:"group"`
-	// Lead is the difference of the two cosines, and not negative.
-	Lead float64 `json:"lead"`
+	Tag   int     `json:"tag"`   // place of the tag
+	Group int     `json:"group"` // place of the group
+	Lead  float64 `json:"lead"`  // difference of the two cosines, and not negative
 }
 
 // proposals answers with a group for every tag that is open and not proposed yet, the
 // clearest first. With "least" it leaves out tags that lead by less. The page makes an
 // edit of those that it takes. Without two groups of names that are known the list is
 // empty; waiting says that names are still being encoded.
-func (s *Server) proposals(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		Least float64 `json:"least"`
-	}
-	if !readJSON(w, r, &q) {
-		return
-	}
-	if s.c.Suggester == nil {
-		http.Error(w, "this draft has no vectors", http.StatusNotFound)
-		return
-	}
+func (s *Server) proposals(r *http.Request, q struct {
+	Least float64 `json:"least"`
+}) (any, error) {
 	s.mu.Lock()
 	tags, version, waiting := s.session.Unproposed(), s.session.Version(), s.naming.running
-	compute := s.c.Suggester.Proposals(tags)
+	compute := s.c.Suggester.Proposals(tags, 1)
 	s.mu.Unlock()
 	groups, leads, err := compute(r.Context())
-	if err != nil {
-		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
-		return
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"version": version, "waiting": waiting,
-		"proposals": ranked(tags, groups, leads, q.Least)})
+	return map[string]any{"version": version, "waiting": waiting, "proposals": ranked(tags, groups, leads, q.Least)}, err
 }
 
 // Offer returns what the page would propose for the open tags of a session: the names of its
@@ -73,7 +57,7 @@ func Offer(ctx context.Context, s *curate.Session, near Suggester, namer Namer, 
 		near.Name(g, vectors[i])
 	}
 	tags := s.Unproposed()
-	in, leads, err := near.Proposals(tags)(ctx)
+	in, leads, err := near.Proposals(tags, 1)(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +74,10 @@ func OfferParts(ctx context.Context, s *curate.Session, near Suggester, namer Na
 	var tags []int
 	in, leads := map[int]string{}, map[curate.Ref]float64{}
 	for _, p := range offered {
-		tags, in[p.Tag] = append(tags, p.Tag), s.OwnName(p.Group)
+		tags = append(tags, p.Tag)
+		if p.Group >= 0 { // otherwise it is proposed to drop the tag
+			in[p.Tag] = s.OwnName(p.Group)
+		}
 		leads[s.Node(0, p.Tag).Ref] = math.Round(p.Lead*1e4) / 1e4
 	}
 	parts := s.PartsOf(tags, in)
@@ -103,11 +90,11 @@ func OfferParts(ctx context.Context, s *curate.Session, near Suggester, namer Na
 }
 
 // ranked lists the tags that lead by least or more, the clearest first.
-func ranked(tags, groups []int, leads []float64, least float64) []Proposal {
+func ranked(tags []int, groups [][]int, leads []float64, least float64) []Proposal {
 	list := []Proposal{}
 	for i, g := range groups {
 		if leads[i] >= least {
-			list = append(list, Proposal{tags[i], g, leads[i]})
+			list = append(list, Proposal{tags[i], g[0], leads[i]})
 		}
 	}
 	slices.SortFunc(list, func(a, b Proposal) int {
@@ -116,22 +103,81 @@ func ranked(tags, groups []int, leads []float64, least float64) []Proposal {
 	return list
 }
 
+// classes answers with a group for every tag that is not decided, −1 to drop it: the proposed one of a tag that is
+// proposed, otherwise the one that is learnt. A tag is in doubt if both differ.
+func (s *Server) classes(r *http.Request, _ struct{}) (any, error) {
+	var a struct {
+		Version int       `json:"version"`
+		Waiting bool      `json:"waiting"` // names are still being encoded
+		Tags    []int     `json:"tags"`
+		Groups  []int     `json:"groups"`
+		Leads   []float64 `json:"leads"`
+		Doubt   []bool    `json:"doubt"`
+	}
+	s.mu.Lock()
+	a.Version, a.Waiting = s.session.Version(), s.naming.running
+	proposed := map[int]int{}
+	for tag := range s.draftCluster {
+		if n := s.session.Node(0, tag); !n.Decided {
+			if a.Tags = append(a.Tags, tag); n.Proposed {
+				proposed[tag] = n.Parent
+			}
+		}
+	}
+	compute := s.c.Suggester.Proposals(a.Tags, 1)
+	s.mu.Unlock()
+	groups, leads, err := compute(r.Context())
+	if err != nil || groups == nil && len(proposed) == 0 {
+		a.Tags = nil
+		return a, err
+	}
+	all := a.Tags
+	a.Tags = nil
+	for i, tag := range all {
+		group, is := proposed[tag]
+		if !is && groups == nil {
+			continue
+		}
+		lead, doubt := 0.0, false
+		if groups != nil {
+			lead, doubt = math.Round(leads[i]*1e4)/1e4, is && groups[i][0] != group
+			if !is {
+				group = groups[i][0]
+			}
+		}
+		a.Tags, a.Groups, a.Leads, a.Doubt = append(a.Tags, tag), append(a.Groups, group), append(a.Leads, lead),
+			append(a.Doubt, doubt)
+	}
+	return a, nil
+}
+
+// mostChoices is the number of groups that a row offers, by the keys 1 to 9.
+const mostChoices = 9
+
+// choices answers with the best groups of each of some tags, −1 to drop it.
+func (s *Server) choices(r *http.Request, q selection) (any, error) {
+	if err := s.checkTags(q.Tags); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	compute := s.c.Suggester.Proposals(q.Tags, mostChoices+2) // without the class of the screen, and without dropping
+	s.mu.Unlock()
+	groups, _, err := compute(r.Context())
+	return map[string]any{"choices": groups}, err
+}
+
 // mostChecked is the largest sample of a proposal.
 const mostChecked = 1000
 
 // check answers with a drawn sample of a proposal, and how many of the tags that are still
 // proposed are expected to be wrong (curate.ProposalCheck). Of is the number of the edit, 0
 // for the last one that has tags left. With "whole" it lists those tags, too.
-func (s *Server) check(w http.ResponseWriter, r *http.Request) {
-	var q struct {
-		Of    int    `json:"of"`
-		N     int    `json:"n"`
-		Seed  uint64 `json:"seed"`
-		Whole bool   `json:"whole"`
-	}
-	if !readJSON(w, r, &q) {
-		return
-	}
+func (s *Server) check(r *http.Request, q struct {
+	Of    int    `json:"of"`
+	N     int    `json:"n"`
+	Seed  uint64 `json:"seed"`
+	Whole bool   `json:"whole"`
+}) (any, error) {
 	var a checked
 	var err error
 	s.mu.Lock()
@@ -145,11 +191,7 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = compute(r.Context())
 	}
-	if err != nil {
-		writeJSON(w, http.StatusUnprocessableEntity, answer{Error: err.Error()})
-		return
-	}
-	writeJSON(w, http.StatusOK, a)
+	return a, err
 }
 
 // checked is the answer to a check.
@@ -161,8 +203,8 @@ type checked struct {
 }
 
 // leads lists the tags that a proposal has left, with its scores. If it has none, leads prepares to
-// compute by how much the name of its group is nearer to each of them than any other; that is negative
-// if the nearest name is another. The lock is held; the function that it returns runs without it.
+// compute by how much its group leads any other for each of them; that is negative if another group
+// leads. The lock is held; the function that it returns runs without it.
 func (s *Server) leads(a *checked) func(context.Context) error {
 	a.Rest = s.session.OpenProposals(a.Of)
 	if a.Of > 0 {
@@ -175,11 +217,11 @@ func (s *Server) leads(a *checked) func(context.Context) error {
 	for i, tag := range a.Rest {
 		in[i] = s.session.Node(0, tag).Parent
 	}
-	compute := s.c.Suggester.Proposals(a.Rest)
+	compute := s.c.Suggester.Proposals(a.Rest, 1)
 	return func(ctx context.Context) error {
 		nearest, leads, err := compute(ctx)
 		for i, g := range nearest {
-			if g != in[i] {
+			if g[0] != in[i] {
 				leads[i] = -leads[i]
 			}
 		}

@@ -35,9 +35,9 @@ type Suggester interface {
 	// Name gives a group the vector of its name, nil for none.
 	Name(group int, vector []float32)
 	// Proposals prepares to propose groups for tags. The function that it returns may run
-	// beside other calls. It returns the group of each tag, by its nearest name, and by
-	// how much it leads the second nearest; nothing if fewer than two groups have names.
-	Proposals(tags []int) func(ctx context.Context) (groups []int, leads []float64, err error)
+	// beside other calls. It returns the n best groups of each tag, −1 to drop it, by their names and what is decided,
+	// and by how much the first leads the second; nothing if fewer than two groups have names.
+	Proposals(tags []int, n int) func(ctx context.Context) (groups [][]int, leads []float64, err error)
 	// Nearest returns the n groups whose centroids are nearest to the mean of the tags,
 	// and their distances, nearest first. It leaves out groups for which skip is true.
 	Nearest(tags []int, n int, skip func(group int) bool) (groups []int, distances []float64)
@@ -92,12 +92,9 @@ type Mapper interface {
 
 // Example is a landmark that carries a tag.
 type Example struct {
-	// Title is the landmark's name.
-	Title string `json:"title"`
-	// Link is the address of its Commons category, "" if it has none.
-	Link string `json:"link,omitempty"`
-	// Images are names that Exampler.Image takes.
-	Images []string `json:"images,omitempty"`
+	Title  string   `json:"title"`            // landmark's name
+	Link   string   `json:"link,omitempty"`   // address of its Commons category, "" if it has none
+	Images []string `json:"images,omitempty"` // names that Exampler.Image takes
 }
 
 // Exampler finds examples of what a tag stands for. It is safe for concurrent use.
@@ -122,16 +119,13 @@ type Config struct {
 	Session *curate.Session
 	// Save appends an edit to the log and returns when it is on disk.
 	Save func(curate.Edit) error
-	// By is the name of the curator.
-	By string
-	// Log is the name of the log, to show.
-	Log string
+	By   string // name of the curator
+	Log  string // name of the log, to show
 
 	// Hosts are the values of the Host header that are served, such as
 	// "127.0.0.1:8350".
-	Hosts []string
-	// Origin is the address of a proxy with TLS through which people come, such as "https://curate.example.org".
-	Origin string
+	Hosts  []string
+	Origin string // address of a proxy with TLS through which people come, such as "https://curate.example.org"
 	// People are those who may come by Origin. Their edits have their names.
 	People []Person
 	// Queue names the log in the browser's storage, where unsaved edits wait. It must
@@ -148,12 +142,9 @@ type Config struct {
 	Mapper Mapper
 	// Examples shows landmarks that carry a tag.
 	Examples Exampler
-	// Compared is the comparison that an adjudicator works through.
-	Compared *curate.ManyComparison
-	// New are the tags that an earlier draft did not have.
-	New []int
-	// Names are those of the curators of Compared.
-	Names []string
+	Compared *curate.ManyComparison // comparison that an adjudicator works through
+	New      []int                  // tags that an earlier draft did not have
+	Names    []string               // those of the curators of Compared
 
 	// WriteHierarchy writes the hierarchy and returns what to tell the curator. Unless replace is set,
 	// it returns a *ReplaceError instead of replacing the result of other logs, or a file that somebody changed.
@@ -177,6 +168,7 @@ type Server struct {
 	recentFrom    int                 // recent has no changes before this version
 	ids           map[string]int      // numbers of the edits by their order's ID
 	changed       chan struct{}       // closed at the next edit
+	present       map[string]presence // people by name
 	moved         map[int]distanceRow // of tags that have left their draft cluster
 	draftCluster  []int32             // cluster of each tag in the draft
 	draftDistance []float32           // distance of each tag in the draft
@@ -210,7 +202,7 @@ func New(c Config) (*Server, error) {
 		c.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 	}
 	s := &Server{c: c, session: c.Session, ids: map[string]int{}, changed: make(chan struct{}),
-		closing: make(chan struct{}), moved: map[int]distanceRow{}}
+		closing: make(chan struct{}), moved: map[int]distanceRow{}, present: map[string]presence{}}
 	s.guard = newGuard(c.Hosts, c.Linked)
 	if err := s.guard.admit(c.Origin, c.People); err != nil {
 		return nil, fmt.Errorf("serve: %.80q: %w", c.Origin, err)
@@ -273,26 +265,29 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /page/{name}", s.asset)
 	mux.HandleFunc("GET /image/{name}", s.image)
 	mux.HandleFunc("POST "+openPath, s.enter)
-	mux.HandleFunc("GET /api/state", s.state)
-	mux.HandleFunc("GET /api/changes", s.changes)
-	mux.HandleFunc("GET /api/history", s.history)
-	mux.HandleFunc("GET /api/stats", s.stats)
-	mux.HandleFunc("GET /api/snapshots", s.snapshots)
-	mux.HandleFunc("GET /api/threads", s.threads)
-	mux.HandleFunc("GET /api/edits", s.tagEdits)
-	mux.HandleFunc("GET /api/group", s.successor)
-	mux.HandleFunc("GET /api/map", s.plane)
-	mux.HandleFunc("GET /api/margins", s.margins)
-	mux.HandleFunc("GET /api/examples", s.examples)
-	mux.HandleFunc("GET /api/thumbnails", s.thumbnails)
-	mux.HandleFunc("GET /api/agreement", s.agreement)
+	for path, answer := range map[string]func(*http.Request) (any, error){"state": s.state, "changes": s.changes,
+		"history": s.history, "stats": s.stats, "snapshots": s.snapshots, "threads": s.threads, "edits": s.tagEdits,
+		"group": s.successor} {
+		mux.HandleFunc("GET /api/"+path, get(answer))
+	}
 	mux.HandleFunc("POST /api/edit", s.edit)
-	mux.HandleFunc("POST /api/suggest", s.suggest)
-	mux.HandleFunc("POST /api/candidates", s.candidates)
-	mux.HandleFunc("POST /api/like", s.like)
-	mux.HandleFunc("POST /api/split", s.split)
-	mux.HandleFunc("POST /api/proposals", s.proposals)
-	mux.HandleFunc("POST /api/check", s.check)
-	mux.HandleFunc("POST /api/finish", s.writeHierarchy)
+	mux.HandleFunc("POST /api/find", post(s.find))
+	mux.HandleFunc("POST /api/check", post(s.check))
+	mux.HandleFunc("POST /api/finish", needs(s.c.WriteHierarchy != nil, "no file to write is given", s.writeHierarchy))
+	vectors := func(has bool, path string, answer http.HandlerFunc) {
+		mux.HandleFunc(path, needs(has, "this draft has no vectors", answer))
+	}
+	vectors(s.c.Suggester != nil, "GET /api/margins", get(s.margins))
+	vectors(s.c.Suggester != nil, "POST /api/suggest", post(s.suggest))
+	vectors(s.c.Suggester != nil, "POST /api/candidates", post(s.candidates))
+	vectors(s.c.Suggester != nil, "POST /api/like", post(s.like))
+	vectors(s.c.Suggester != nil, "POST /api/proposals", post(s.proposals))
+	vectors(s.c.Suggester != nil, "POST /api/classes", post(s.classes))
+	vectors(s.c.Suggester != nil, "POST /api/choices", post(s.choices))
+	vectors(s.c.Splitter != nil, "POST /api/split", post(s.split))
+	vectors(s.c.Mapper != nil, "GET /api/map", get(s.plane))
+	mux.HandleFunc("GET /api/examples", needs(s.c.Examples != nil, "no tags.jsonl is given", get(s.examples)))
+	mux.HandleFunc("GET /api/thumbnails", needs(s.c.Examples != nil, "no tags.jsonl is given", get(s.thumbnails)))
+	mux.HandleFunc("GET /api/agreement", needs(s.c.Compared != nil, "this is not an adjudication", get(s.agreement)))
 	return s.guard.wrap(mux)
 }

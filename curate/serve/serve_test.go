@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -46,9 +47,7 @@ const testPort = "127.0.0.1:8350"
 func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *client, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "edits.jsonl")
-	if err := curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, curate.CreateLog(path, curate.Header{By: "anna", DraftSHA256: "ab"}))
 	s, a := serveLog(t, path, d, fill)
 	return s, a, path
 }
@@ -57,14 +56,9 @@ func newServer(t testing.TB, d *labels.Draft, fill func(*Config)) (*Server, *cli
 func serveLog(t testing.TB, path string, d *labels.Draft, fill func(*Config)) (*Server, *client) {
 	t.Helper()
 	log, contents, err := curate.OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { log.Close() })
-	session, err := curate.NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(curate.NewSession(d, nil))(t)
 	if _, err := session.Load(contents.Edits); err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +67,7 @@ func serveLog(t testing.TB, path string, d *labels.Draft, fill func(*Config)) (*
 	if fill != nil {
 		fill(&c)
 	}
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(c))(t)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	t.Cleanup(s.Stop)
@@ -324,10 +315,10 @@ func (f *nearFake) Name(group int, v []float32) {
 		delete(f.named, group)
 	}
 }
-func (f *nearFake) Proposals(tags []int) func(context.Context) ([]int, []float64, error) {
-	return func(context.Context) (groups []int, leads []float64, err error) {
+func (f *nearFake) Proposals(tags []int, _ int) func(context.Context) ([][]int, []float64, error) {
+	return func(context.Context) (groups [][]int, leads []float64, err error) {
 		for _, tag := range tags {
-			groups, leads = append(groups, tag%2), append(leads, float64(tag)/30)
+			groups, leads = append(groups, []int{tag % 2}), append(leads, float64(tag)/30)
 		}
 		return groups, leads, nil
 	}

@@ -12,29 +12,24 @@ import (
 // version. Lists are columns: their n-th entries belong together.
 type View struct {
 	// Draft identifies the draft; a View of another draft is useless.
-	Draft string `json:"draft"`
-	// Version is the number of edits.
-	Version int `json:"version"`
-	// Undo is the number of the edit that undo reverts, 0 for none.
-	Undo int `json:"undo"`
-	// Redo is the number of the edit that redo reverts, 0 for none.
-	Redo int `json:"redo"`
-	// Sizes is the number of places of each level.
-	Sizes []int `json:"sizes"`
-	// Tags are the changed tags.
-	Tags tagView `json:"tags"`
-	// Groups are the changed groups of each coarser level.
-	Groups []groupView `json:"groups"`
+	Draft   string      `json:"draft"`
+	Version int         `json:"version"` // number of edits
+	Undo    int         `json:"undo"`    // number of the edit that undo reverts, 0 for none
+	Redo    int         `json:"redo"`    // number of the edit that redo reverts, 0 for none
+	Last    *past       `json:"last"`    // latest edit of anybody that could be undone, nil for none
+	Sizes   []int       `json:"sizes"`   // number of places of each level
+	Tags    tagView     `json:"tags"`    // changed tags
+	Groups  []groupView `json:"groups"`  // changed groups of each coarser level
 }
 
 type tagView struct {
 	At       []int             `json:"at"`
 	Parent   []int             `json:"parent"`
-	Status   []int             `json:"status"`         // sum of the bits below
-	Distance []float32         `json:"distance"`       // to the centroid of the group
-	Placed   []int             `json:"placed"`         // number of the edit that decided or proposed it, 0 for none
-	Also     map[int][]string  `json:"also,omitempty"` // further groups, for tags that have some
-	Remarks  map[int][4]string `json:"remarks"`        // reason of the drop, of the flag, note, author of the flag; for tags that have one
+	Status   []int             `json:"status"`          // sum of the bits below
+	Distance []float32         `json:"distance"`        // to the centroid of the group
+	Placed   []int             `json:"placed"`          // number of the edit that decided or proposed it, 0 for none
+	Extra    map[int][]string  `json:"extra,omitempty"` // extra groups, for tags that have some
+	Remarks  map[int][4]string `json:"remarks"`         // reason of the drop, of the flag, note, author of the flag; for tags that have one
 }
 
 // The bits of a tag's status. An outlier of the draft counts as one while it is in its
@@ -58,14 +53,17 @@ type groupView struct {
 	Flag     string `json:"flag,omitempty"`
 	Note     string `json:"note,omitempty"`
 
-	Also []string `json:"also,omitempty"` // further parents
+	Extra []string `json:"extra,omitempty"` // extra parents
 }
 
-// viewSince returns what has changed after a version, and everything for version −1.
-func (s *Server) viewSince(version int) *View {
+// viewSince returns what has changed after a version, and everything for version −1. by is who can undo their edits.
+func (s *Server) viewSince(version int, by string) *View {
 	v := &View{Draft: s.draft, Version: s.session.Version(),
-		Tags: tagView{Remarks: map[int][4]string{}, Also: map[int][]string{}}, Groups: []groupView{}}
-	v.Undo, v.Redo = s.session.Undo()
+		Tags: tagView{Remarks: map[int][4]string{}, Extra: map[int][]string{}}, Groups: []groupView{}}
+	v.Undo, v.Redo = s.session.Undo(by)
+	if last := s.session.Last(); last > 0 {
+		v.Last = new(describe(s.session.Edit(last), true))
+	}
 	for _, seen := range s.seen {
 		v.Sizes = append(v.Sizes, len(seen))
 	}
@@ -79,7 +77,7 @@ func (s *Server) viewSince(version int) *View {
 		n := s.session.Node(p.Level, p.At)
 		v.Groups = append(v.Groups, groupView{Level: p.Level, At: p.At, Name: n.Name, Parent: n.Parent, Declared: n.Declared,
 			Gone:    n.Gone,
-			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note, Also: n.Further})
+			Flagged: n.Flagged, Flag: n.Flag, Note: n.Note, Extra: n.ExtraParents})
 	}
 	return v
 }
@@ -131,8 +129,8 @@ func (s *Server) addTag(v *tagView, at int) {
 	v.Status = append(v.Status, status)
 	v.Distance = append(v.Distance, distance)
 	v.Placed = append(v.Placed, n.Placed)
-	if len(n.Further) > 0 {
-		v.Also[at] = n.Further
+	if len(n.ExtraParents) > 0 {
+		v.Extra[at] = n.ExtraParents
 	}
 	if n.Reason != "" || n.Flagged || n.Note != "" {
 		v.Remarks[at] = [4]string{n.Reason, n.Flag, n.Note, n.FlagBy}
@@ -201,9 +199,9 @@ type fullState struct {
 }
 
 // state answers with everything.
-func (s *Server) state(w http.ResponseWriter, r *http.Request) {
+func (s *Server) state(r *http.Request) (any, error) {
 	s.mu.Lock()
-	view := s.viewSince(-1)
+	view := s.viewSince(-1, s.author(r))
 	s.mu.Unlock()
 	a := fullState{By: s.author(r), Log: s.c.Log, Queue: s.queue(memberOf(r)),
 		Levels: s.session.Levels(), Kinds: curate.Kinds,
@@ -220,5 +218,5 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 		a.Names, a.Items = append(a.Names, t.Name), append(a.Items, t.QID)
 		a.Landmarks, a.Images = append(a.Landmarks, t.Landmarks), append(a.Images, t.Images)
 	}
-	writeJSON(w, http.StatusOK, a)
+	return a, nil
 }

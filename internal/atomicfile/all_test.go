@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // If the last of several files fails, the first keeps its content, and no other file is left
@@ -13,9 +15,7 @@ import (
 func TestNoFileAppearsBeforeAllAreComplete(t *testing.T) {
 	dir := t.TempDir()
 	first, failed := filepath.Join(dir, "first"), errors.New("the source ended")
-	if err := os.WriteFile(first, []byte("before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(first, []byte("before"), 0o644))
 	text := func(s string) func(io.Writer) error {
 		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 	}
@@ -28,9 +28,7 @@ func TestNoFileAppearsBeforeAllAreComplete(t *testing.T) {
 		t.Errorf("%v, %v, %q", entries, err, got)
 	}
 	list[1].Fill = text("2")
-	if err := WriteAll(list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteAll(list))
 	if got, _ := os.ReadFile(list[1].Path); string(got) != "2" {
 		t.Errorf("%q", got)
 	}

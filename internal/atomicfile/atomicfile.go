@@ -194,6 +194,9 @@ func (f *File) Commit() error {
 	if err := f.Sync(); err != nil {
 		return f.nameTarget(err)
 	}
+	if err := f.note(); err != nil {
+		return err
+	}
 	if !renamesOpen {
 		if err := f.File.Close(); err != nil {
 			return f.nameTarget(err)

@@ -6,15 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // names lists the files in dir, including temporary ones.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var list []string
 	for _, e := range entries {
 		list = append(list, e.Name())
@@ -25,9 +24,7 @@ func names(t *testing.T, dir string) []string {
 func TestWriteReplacesTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
 	for _, text := range []string{"first, and long", "second"} {
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteFile(path, []byte(text)))
 		got, err := os.ReadFile(path)
 		if err != nil || string(got) != text {
 			t.Fatalf("read %q, %v; want %q", got, err, text)
@@ -40,9 +37,7 @@ func TestWriteReplacesTheFile(t *testing.T) {
 
 func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
-	if err := WriteFile(path, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, []byte("old")))
 	broken := errors.New("source broke")
 	err := Write(path, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "half of the new"); err != nil {
@@ -63,19 +58,12 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 
 func TestNothingIsVisibleBeforeCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
-	f, err := Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("x"); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Create(path))(t)
+	must.Get(f.WriteString("x"))(t)
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is visible before Commit: %v", err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Commit())
 	if err := f.Close(); err != nil {
 		t.Errorf("Close behind Commit: %v", err)
 	}

@@ -6,15 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestFoldersAreMadeWithTheirParents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, path := range []string{"a", "a", "b/c/d", "b/c/d/", "e//f", "./g", "h/../i",
 		filepath.Join(t.TempDir(), "x", "y")} {
-		if err := MkdirAll(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, MkdirAll(path, 0o755))
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			t.Errorf("%s is no folder: %v", path, err)
 		}
@@ -25,9 +25,7 @@ func TestFoldersAreMadeWithTheirParents(t *testing.T) {
 	if err := Mkdir("no/folder", 0o755); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Mkdir without a parent: %v", err)
 	}
-	if err := os.WriteFile("file", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("file", nil, 0o644))
 	for _, path := range []string{"file", "file/below", "file/below/that"} {
 		if err := MkdirAll(path, 0o755); err == nil {
 			t.Errorf("%s was made through a file", path)

@@ -40,37 +40,69 @@ func writer() string {
 // writers matches what writer returns, and a number alone, whose writer is unknown.
 var writers = regexp.MustCompile(`^(?:([0-9a-f]{8})-(\d+)-)?(\d+)$`)
 
+// leftover is a temporary file, and who writes it: see removeLeft.
+type leftover struct{ path, machine, process string }
+
+// manyFiles is the size from which on a folder is large.
+const manyFiles = 1000
+
+// large has the temporary files of large folders, by the path of the folder and the name of their target, as they were
+// when this process first wrote there. To list a folder at each write would take the square of its size.
+var large sync.Map
+
 // RemoveLeftovers removes the temporary files in dir whose processes were killed. Files that cannot be removed
 // stay, and do no harm.
-func RemoveLeftovers(dir string) { remove(dir, "") }
-
-// RemoveLeftoversOf is RemoveLeftovers for the temporary files of one path.
-func RemoveLeftoversOf(path string) {
-	dir, base := filepath.Split(path)
-	remove(dir, base)
+func RemoveLeftovers(dir string) {
+	list, _ := temporaries(dir)
+	for _, of := range list {
+		removeAll(of)
+	}
 }
 
-// remove removes the temporary files of base in dir that their processes left. If base is "", it removes those of
-// all files.
-func remove(dir, base string) {
-	if dir == "" {
-		dir = "."
-	}
-	entries, err := os.ReadDir(dir)
+// RemoveLeftoversOf is RemoveLeftovers for the temporary files of one path. In a large folder, it knows those that were
+// there when it first looked, and the next process removes the others.
+func RemoveLeftoversOf(path string) {
+	dir, base := filepath.Split(path)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return
 	}
+	if list, known := large.Load(dir); known {
+		removeAll(list.(map[string][]leftover)[temporaryName(base)])
+		return
+	}
+	list, files := temporaries(dir)
+	if files > manyFiles {
+		large.Store(dir, list)
+	}
+	removeAll(list[temporaryName(base)])
+}
+
+func removeAll(list []leftover) {
+	for _, l := range list {
+		removeLeft(l.path, l.machine, l.process)
+	}
+}
+
+// temporaries returns the temporary files in a folder by the beginnings of their names, and the number of all files.
+func temporaries(dir string) (list map[string][]leftover, files int) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, 0
+	}
+	list = map[string][]leftover{}
 	for _, e := range entries {
 		of, by, found := cutLast(e.Name(), temporarySuffix)
-		if !found || !e.Type().IsRegular() || !strings.HasPrefix(of, ".") || base != "" && of != temporaryName(base) {
+		if !found || !e.Type().IsRegular() || !strings.HasPrefix(of, ".") {
 			continue
 		}
 		if m := writers.FindStringSubmatch(by); m != nil {
 			if _, err := strconv.ParseUint(m[3], 10, 32); err == nil {
-				removeLeft(filepath.Join(dir, e.Name()), m[1], m[2])
+				list[of] = append(list[of], leftover{filepath.Join(dir, e.Name()), m[1], m[2]})
 			}
 		}
 	}
+	return list, len(entries)
 }
 
 // cutLast is strings.Cut at the last sep.

@@ -5,7 +5,6 @@ package atomicfile
 import (
 	"bufio"
 	"fmt"
-	"hgld/internal/filelock"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,15 +12,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 )
 
 // TestTemporaryFileOfAKilledProcessIsRemoved kills a process between two writes.
 func TestTemporaryFileOfAKilledProcessIsRemoved(t *testing.T) {
 	if path := os.Getenv("ATOMICFILE_BEGIN"); path != "" {
-		f, err := Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Create(path))(t)
 		defer f.Close()
 		os.Stdout.WriteString("begun\n")
 		time.Sleep(time.Hour)
@@ -30,38 +29,56 @@ func TestTemporaryFileOfAKilledProcessIsRemoved(t *testing.T) {
 	path := filepath.Join(dir, "a.txt")
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), "ATOMICFILE_BEGIN="+path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "begun\n" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
-	if err := WriteFile(path, []byte("ours")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, []byte("ours")))
 	RemoveLeftovers(dir)
 	if left := names(t, dir); len(left) != 2 {
 		t.Errorf("beside a running process there are %v, want its temporary file and a.txt", left)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	cmd.Wait()
-	if err := WriteFile(filepath.Join(dir, "b.txt"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(filepath.Join(dir, "b.txt"), nil))
 	if left := names(t, dir); len(left) != 3 {
 		t.Errorf("who writes another file has changed something: %v", left)
 	}
-	if err := WriteFile(path, []byte("next")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, []byte("next")))
 	if left := names(t, dir); !slices.Equal(left, []string{"a.txt", "b.txt"}) {
 		t.Errorf("after the next write there are %v", left)
+	}
+}
+
+// A large folder is listed at the first write of a process, and not at each.
+func TestALargeFolderIsListedOnce(t *testing.T) {
+	dir := t.TempDir()
+	leave := func(base string) {
+		must.Do(t, os.WriteFile(filepath.Join(dir, "."+base+temporarySuffix+"1"), nil, 0o644))
+	}
+	gone := func(base string) bool {
+		_, err := os.Stat(filepath.Join(dir, "."+base+temporarySuffix+"1"))
+		return os.IsNotExist(err)
+	}
+	for i := range manyFiles + 1 {
+		must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644))
+	}
+	leave("a")
+	leave("b")
+	for _, base := range []string{"a", "b"} {
+		must.Do(t, WriteFile(filepath.Join(dir, base), nil))
+		if !gone(base) {
+			t.Errorf("the temporary file of %s is left", base)
+		}
+	}
+	leave("c")
+	must.Do(t, WriteFile(filepath.Join(dir, "c"), nil))
+	if gone("c") {
+		t.Error("the folder was listed again")
+	}
+	if RemoveLeftovers(dir); !gone("c") {
+		t.Error("the temporary file of c is left")
 	}
 }
 
@@ -69,13 +86,9 @@ func TestOnlyTemporaryFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	others := []string{".a.txt.tmp-", ".a.txt.tmp-1x", ".tmp-1.a", "a.txt.tmp-1", ".a.txt.tmp-99999999999"}
 	for _, name := range append(others, ".a.txt.tmp-1", ".b.tmp-2.tmp-3") {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".c.tmp-4"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, ".c.tmp-4"), 0o755))
 	RemoveLeftovers(dir)
 	RemoveLeftovers(filepath.Join(dir, "not there"))
 	want := append(others, ".c.tmp-4")
@@ -112,9 +125,7 @@ func TestLeftoversOfOtherMachinesStayForADay(t *testing.T) {
 	self := filelock.Self()
 	other := filelock.Owner{Host: "other-machine"}
 	ended := exec.Command("true")
-	if err := ended.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ended.Run())
 	for _, c := range []struct {
 		tag  string
 		pid  int
@@ -129,23 +140,16 @@ func TestLeftoversOfOtherMachinesStayForADay(t *testing.T) {
 		{self.Tag(), self.PID, 0, false}, // of a process with our id, before the machine started anew
 	} {
 		name := fmt.Sprintf("%s/.a.txt.tmp-%s-%d-5", dir, c.tag, c.pid)
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o644))
 		then := time.Now().Add(-c.age)
-		if err := os.Chtimes(name, then, then); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(name, then, then))
 		RemoveLeftoversOf(path)
 		if _, err := os.Stat(name); (err == nil) != c.left {
 			t.Errorf("%+v: %v", c, err)
 		}
 		os.Remove(name)
 	}
-	f, err := Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Create(path))(t)
 	defer f.Close()
 	if err := filelock.Release(f.File); err != nil { // as if the file system had granted it to everybody
 		t.Fatal(err)

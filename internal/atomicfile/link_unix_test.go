@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Links are tested only where every user may create them; on Windows that needs a privilege.
@@ -16,20 +18,12 @@ func TestSymbolicLinkLeadsToTheFileThatIsReplaced(t *testing.T) {
 	for _, to := range []string{"kept/a.txt", "kept/not there.txt", "second"} {
 		t.Run(to, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			if err := os.Mkdir("kept", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile("kept/a.txt", []byte("old"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir("kept", 0o755))
+			must.Do(t, os.WriteFile("kept/a.txt", []byte("old"), 0o644))
 			for link, to := range map[string]string{"link": to, "second": "kept/../kept/a.txt"} {
-				if err := os.Symlink(filepath.FromSlash(to), link); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Symlink(filepath.FromSlash(to), link))
 			}
-			if err := WriteFile("link", []byte("new")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteFile("link", []byte("new")))
 			if info, err := os.Lstat("link"); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 				t.Errorf("the link became %v, %v", info.Mode(), err)
 			}
@@ -47,9 +41,7 @@ func TestSymbolicLinkLeadsToTheFileThatIsReplaced(t *testing.T) {
 
 func TestLinksInACircleAreAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.Symlink("a", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("a", path))
 	if err := WriteFile(path, nil); err == nil {
 		t.Error("a link to itself was written")
 	}

@@ -4,20 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestSameFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.WriteFile("a", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link("a", "hard"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("folder", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("a", nil, 0o644))
+	must.Do(t, os.Link("a", "hard"))
+	must.Do(t, os.Mkdir("folder", 0o755))
 	for link, to := range map[string]string{"soft": "a", "pending": "new", "shortcut": "folder"} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip(err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestWritingToAFolderIsAnError(t *testing.T) {
@@ -37,26 +39,14 @@ func TestErrorsNameTheFileAskedFor(t *testing.T) {
 		func(f *File) error { _, err := io.Copy(f, strings.NewReader("x")); return err },
 		(*File).Commit,
 	} {
-		f, err := Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.File.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Create(path))(t)
+		must.Do(t, f.File.Close())
 		check(path, write(f))
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 	}
 
-	f, err := Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Create(path))(t)
 	defer f.Close()
-	if err := os.Mkdir(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path, 0o755))
 	check(path, f.Commit()) // the rename
 }

@@ -34,6 +34,19 @@ type Reader struct {
 	trim    bool
 	width   int  // columns, where trim is set
 	blank   bool // rows without any cell are returned, too
+
+	next func() (row []string, line int, err error) // of a table that is no text
+	line int
+}
+
+// Rows returns a reader of a table that is no text. next returns its rows with their numbers, the heading first, and
+// io.EOF behind the last.
+func Rows(next func() (row []string, line int, err error)) *Reader { return &Reader{next: next} }
+
+// Unheaded returns a reader of a table in UTF-8 without a heading, whose columns have these names.
+func Unheaded(r io.Reader, separator rune, names ...string) *Reader {
+	heading := strings.Join(names, string(separator)) + "\n"
+	return &Reader{csv: newCSV(io.MultiReader(strings.NewReader(heading), r), separator, 0), skipped: -1}
 }
 
 // NewReader returns a reader of the table. The separator is the one that is most frequent in the first
@@ -42,16 +55,9 @@ type Reader struct {
 func NewReader(r io.Reader) *Reader {
 	in := bufio.NewReaderSize(&failing{r: r}, looked)
 	t := &Reader{}
-	start, _ := in.Peek(8)
+	start, _ := in.Peek(32)
 	t.foreign = foreign(start)
-	switch {
-	case bytes.HasPrefix(start, []byte("\xff\xfe")):
-		in = wide(in, binary.LittleEndian)
-	case bytes.HasPrefix(start, []byte("\xfe\xff")):
-		in = wide(in, binary.BigEndian)
-	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
-		in.Discard(3)
-	}
+	in = unmarked(in)
 	head, _ := in.Peek(looked)
 	line := firstLine(head)
 	if len(line) < len(head) && bytes.IndexByte(head, '\n') < 0 { // ends in CR alone, as old programs for the Mac write
@@ -76,6 +82,7 @@ var otherKinds = []struct {
 	{[]string{"{", "["}, "JSON, and no table; write a .csv with a row for each image: its path and a column for each " +
 		"level (JSON lines: pd.read_json(FILE, lines=True).to_csv(\"labels.csv\", index=False))"},
 	{[]string{"<"}, "a web page or XML, and no table; download the file itself"},
+	{[]string{"version https://git-lfs."}, "a pointer of Git LFS, and no table; fetch the file itself: git lfs pull"},
 	{[]string{"\x1f\x8b"}, "compressed by gzip; unpack it: gunzip FILE"},
 	{[]string{"\xfd7zXZ"}, "compressed by xz; unpack it: unxz FILE"},
 	{[]string{"\x28\xb5\x2f\xfd"}, "compressed by zstd; unpack it: unzstd FILE"},
@@ -94,6 +101,22 @@ func foreign(start []byte) string {
 		}
 	}
 	return ""
+}
+
+// Text returns the text of a file without a byte order mark, in UTF-8 if the mark is that of UTF-16.
+func Text(r io.Reader) io.Reader { return unmarked(bufio.NewReaderSize(&failing{r: r}, looked)) }
+
+func unmarked(in *bufio.Reader) *bufio.Reader {
+	start, _ := in.Peek(3)
+	switch {
+	case bytes.HasPrefix(start, []byte("\xff\xfe")):
+		return wide(in, binary.LittleEndian)
+	case bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return wide(in, binary.BigEndian)
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		in.Discard(3)
+	}
+	return in
 }
 
 // wide returns the text behind the mark of UTF-16.
@@ -231,6 +254,11 @@ func (t *Reader) read() ([]string, error) {
 	if t.foreign != "" {
 		return nil, errors.New(t.foreign)
 	}
+	if t.next != nil {
+		row, line, err := t.next()
+		t.line = line
+		return row, err
+	}
 	row, err := t.csv.Read()
 	if errors.Is(err, csv.ErrFieldCount) {
 		advice := "put quotes around a cell that holds %c"
@@ -280,6 +308,9 @@ func keptText(cell string) string {
 
 // Line returns the line at which the last row begins.
 func (t *Reader) Line() int {
+	if t.next != nil {
+		return t.line
+	}
 	line, _ := t.csv.FieldPos(0)
 	return line + t.skipped
 }

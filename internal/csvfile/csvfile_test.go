@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
+
+	"hgld/internal/testing/must"
 )
 
 func read(text string) (rows []string, err error) {
@@ -30,9 +32,7 @@ func read(text string) (rows []string, err error) {
 
 func TestTablesOfSpreadsheetsAreRead(t *testing.T) {
 	wide, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String("path\tköln\r\n1.jpg\tü\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, c := range map[string]struct {
 		text string
 		want []string
@@ -87,10 +87,7 @@ func wideOf(order binary.AppendByteOrder, units ...uint16) string {
 // hostile are tables that are no text, or that would take gigabytes, with what is wrong.
 func hostile(t testing.TB) map[string]string {
 	t.Helper()
-	half, err := os.ReadFile("testdata/half-characters.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	half := must.Get(os.ReadFile("testdata/half-characters.csv"))(t)
 	big := func(text string, more ...uint16) string {
 		return wideOf(binary.BigEndian, append(utf16.Encode([]rune(text)), more...)...)
 	}

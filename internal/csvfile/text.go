@@ -8,12 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/transform"
-)
 
-// Bounds of a row. A row of GLDv2 that lists the images of a landmark has 170 kB.
-const (
-	mostRow     = 4 << 20 // bytes
-	mostColumns = 4096
+	"hgld/internal/budget"
 )
 
 // lineEnds doubles the carriage return of CR LF within quotes, because encoding/csv drops one, and drops the = of
@@ -77,10 +73,10 @@ func (l *lineEnds) count(c byte) error {
 		l.columns++
 	}
 	switch {
-	case l.bytes > mostRow:
-		return &Error{l.row + 1, fmt.Errorf("the row has more than %d bytes; is a quote left open?", mostRow)}
-	case l.columns >= mostColumns:
-		return &Error{l.row + 1, fmt.Errorf("the row has more than %d columns", mostColumns)}
+	case l.bytes > budget.Row:
+		return &Error{l.row + 1, fmt.Errorf("the row has more than %d bytes; is a quote left open?", budget.Row)}
+	case l.columns >= budget.Columns:
+		return &Error{l.row + 1, fmt.Errorf("the row has more than %d columns", budget.Columns)}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"hgld/internal/testing/must"
 )
 
 // libm exists wherever Open is supported.
@@ -18,9 +20,7 @@ func libm(t *testing.T) *Library {
 		}
 		return nil // the error is the documented behaviour
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return lib
 }
 
@@ -30,9 +30,7 @@ func TestBoundFunctionTakesFloats(t *testing.T) {
 		return
 	}
 	var hypot func(x, y float64) float64
-	if err := lib.Bind(&hypot, "hypot"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lib.Bind(&hypot, "hypot"))
 	if got := hypot(3, 4); got != 5 {
 		t.Errorf("hypot(3, 4) = %v", got)
 	}
@@ -43,20 +41,12 @@ func TestCallPassesPointersAndSetenvReachesC(t *testing.T) {
 	if lib == nil {
 		return
 	}
-	if err := Setenv("HGLD_TEST_OF_SETENV", "seen by C"); err != nil {
-		t.Fatal(err)
-	}
-	getenv, err := lib.Symbol("getenv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Setenv("HGLD_TEST_OF_SETENV", "seen by C"))
+	getenv := must.Get(lib.Symbol("getenv"))(t)
 	name := append([]byte("HGLD_TEST_OF_SETENV"), 0)
 	p := Call(getenv, uintptr(unsafe.Pointer(&name[0])))
 	runtime.KeepAlive(name)
-	strlen, err := lib.Symbol("strlen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	strlen := must.Get(lib.Symbol("strlen"))(t)
 	if p == 0 || Call(strlen, p) != uintptr(len("seen by C")) {
 		t.Error("getenv did not find what Setenv set")
 	}
@@ -67,14 +57,8 @@ func TestCallPairReturnsBothWordsOfAStructure(t *testing.T) {
 	if libm(t) == nil {
 		return
 	}
-	lib, err := Open("libc.so.6", "/usr/lib/libSystem.B.dylib", "libc.musl-x86_64.so.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lldiv, err := lib.Symbol("lldiv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := must.Get(Open("libc.so.6", "/usr/lib/libSystem.B.dylib", "libc.musl-x86_64.so.1"))(t)
+	lldiv := must.Get(lib.Symbol("lldiv"))(t)
 	if q, r := CallPair(lldiv, 1_000_000_000_007, 1000); q != 1_000_000_000 || r != 7 {
 		t.Errorf("lldiv returned %d, %d; want 1000000000, 7", q, r)
 	}

@@ -4,11 +4,15 @@ package dlopen
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/ebitengine/purego"
 )
 
+// open asks dlerror on the thread of dlopen, since the message of an error belongs to its thread.
 func open(name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 

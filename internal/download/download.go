@@ -26,6 +26,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/filelock"
 	"hgld/internal/regular"
+	"hgld/internal/retry"
 )
 
 // Limits of one transfer.
@@ -59,9 +60,10 @@ type Request struct {
 	// read once; the rest is hashed as it arrives.
 	Sum hash.Hash
 
-	// Accept, if set, is called with the size of the file, or 0 if the server does not say it, before bytes of
-	// an answer are written. An error ends the transfer.
-	Accept func(total int64) error
+	// Accept, if set, is called with the size of the file before bytes of an answer are written. Where the server does
+	// not say it, stated is false, and Accept is called with the bytes that there will be before each write. An error
+	// ends the transfer.
+	Accept func(total int64, stated bool) error
 
 	// Unsized is the largest file, in bytes, that is taken from a server that does not say its size.
 	// 0 means 16 GiB.
@@ -142,6 +144,8 @@ type transfer struct {
 	file   *os.File
 	state  state
 	result Result
+
+	refused error // of Accept
 }
 
 // StatePath returns the path of the record beside a partial file.
@@ -174,6 +178,11 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	if err := checkURL(r.URL); err != nil {
 		return Result{}, err
 	}
+	for _, path := range []string{r.Part, StatePath(r.Part)} {
+		if err := checkOwn(path); err != nil {
+			return Result{}, err
+		}
+	}
 	f, err := os.OpenFile(r.Part, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return Result{}, err
@@ -185,9 +194,6 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	defer filelock.Release(f)
 	t := &transfer{Request: r, file: f, client: newClient()}
 	t.public, t.whole = Public(r.URL)
-	if t.Sleep == nil {
-		t.Sleep = sleep
-	}
 	if t.Unsized == 0 {
 		t.Unsized = unsized
 	}
@@ -200,6 +206,21 @@ func Fetch(ctx context.Context, r Request) (Result, error) {
 	}
 	t.result.Bytes = t.state.Done
 	return t.result, nil
+}
+
+// checkOwn returns an error for a link, a pipe or a device in the place of a file of Fetch: writing through it would
+// change what is elsewhere.
+func checkOwn(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		return &regular.Error{Path: path, What: "a link"}
+	case err == nil:
+		err = regular.Check(path, info)
+	}
+	return err
 }
 
 func checkURL(text string) error {
@@ -235,17 +256,6 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // begin reads the record of an earlier transfer, and truncates the partial file to the bytes that
 // the record guarantees.
 func (t *transfer) begin() error {
@@ -275,24 +285,15 @@ func (t *transfer) begin() error {
 // fetchAll repeats parts until the file is complete.
 func (t *transfer) fetchAll(ctx context.Context) error {
 	most := t.state.Done // a file that begins anew brings no new byte before it has more than that
-	for left, wait := attempts, firstWait; ; wait *= 2 {
-		err := t.fetchPart(ctx)
-		if err == nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+	rule := retry.Rule{Tries: attempts, First: firstWait, Sleep: t.Sleep}
+	return rule.Do(ctx, func(time.Duration) (next retry.Next, err error) {
+		if err = t.fetchPart(ctx); err == nil || ctx.Err() != nil {
+			return next, errors.Join(err, ctx.Err())
 		}
-		if !errors.As(err, new(*TemporaryError)) {
-			return err
-		}
-		if left--; t.state.Done > most {
-			most, left, wait = t.state.Done, attempts, firstWait
-		}
-		if left == 0 {
-			return err
-		}
-		if err := t.Sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
+		next = retry.Next{Again: errors.As(err, new(*TemporaryError)), Fresh: t.state.Done > most}
+		most = max(most, t.state.Done)
+		return next, err
+	})
 }
 
 func (t *transfer) temporary(err error) error { return &TemporaryError{t.state.Done, err} }
@@ -320,10 +321,8 @@ func (t *transfer) fetchPart(ctx context.Context) error {
 	if complete || err != nil {
 		return err
 	}
-	if t.Accept != nil {
-		if err := t.Accept(t.state.Total); err != nil {
-			return err
-		}
+	if err := t.acceptSize(t.state.Total); err != nil {
+		return err
 	}
 	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no byte in %v", stall)) })
 	defer watch.Stop()
@@ -338,12 +337,22 @@ func (t *transfer) fetchPart(ctx context.Context) error {
 		return saved
 	}
 	switch {
+	case t.refused != nil:
+		return t.refused
 	case err != nil:
 		return t.failed(err)
 	case t.state.Total > 0 && t.state.Done != t.state.Total:
 		return t.temporary(fmt.Errorf("%s: the transfer ended after %d of %d bytes", t.public, t.state.Done, t.state.Total))
 	}
 	return nil
+}
+
+// acceptSize calls Accept with the size of the file.
+func (t *transfer) acceptSize(total int64) error {
+	if t.Accept != nil {
+		t.refused = t.Accept(total, t.state.Total > 0)
+	}
+	return t.refused
 }
 
 // unanswered is the error of a request without an answer. A *url.Error would quote the address.
@@ -474,6 +483,11 @@ func (t *transfer) copy(body io.Reader, upto int64, watch *time.Timer) error {
 		watch.Reset(stall)
 		if t.state.Done+int64(n) > upto {
 			return &AnswerError{t.public, fmt.Sprintf("the server sends more than the %d bytes that hgld expects", upto)}
+		}
+		if t.state.Total == 0 && n > 0 {
+			if err := t.acceptSize(t.state.Done + int64(n)); err != nil {
+				return err
+			}
 		}
 		if _, err := t.file.Write(buf[:n]); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"hgld/internal/filelock"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -121,14 +122,10 @@ func TestNextTransferKeepsTheBytesOfTheLast(t *testing.T) {
 func half(t *testing.T, s *server) (part string) {
 	t.Helper()
 	part = filepath.Join(t.TempDir(), "part")
-	if err := os.WriteFile(part, s.content[:len(s.content)/2], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(part, s.content[:len(s.content)/2], 0o644))
 	record := fmt.Sprintf(`{"url":"%s/w","validator":%q,"done":%d,"total":%d}`, s.URL, s.tag, len(s.content)/2,
 		len(s.content))
-	if err := os.WriteFile(StatePath(part), []byte(record), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(StatePath(part), []byte(record), 0o644))
 	return part
 }
 
@@ -199,9 +196,7 @@ func TestDamagedStateRestartsTheTransfer(t *testing.T) {
 	for _, record := range []string{`{"url":"URL/w","validator":"\"one\"","done":60000}`, "{", ""} {
 		s := serve(t, content(100_000))
 		part := half(t, s)
-		if err := os.WriteFile(StatePath(part), []byte(strings.ReplaceAll(record, "URL", s.URL)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(StatePath(part), []byte(strings.ReplaceAll(record, "URL", s.URL)), 0o644))
 		if got, err := s.fetch(t, part); err != nil || got.Kept != 0 {
 			t.Errorf("%q: %+v, %v", record, got, err)
 		}
@@ -235,14 +230,9 @@ func TestClientErrorsAreNotRetried(t *testing.T) {
 func TestSecondProcessDoesNotWriteTheSameFile(t *testing.T) {
 	s := serve(t, content(10))
 	part := filepath.Join(t.TempDir(), "part")
-	f, err := os.Create(part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(part))(t)
 	defer f.Close()
-	if err := filelock.Take(f); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, filelock.Take(f))
 	if _, err := s.fetch(t, part); !errors.As(err, new(*filelock.LockedError)) {
 		t.Errorf("%v", err)
 	}
@@ -268,8 +258,8 @@ func TestSumIsOfTheWholeFile(t *testing.T) {
 	fetch("changed", part)
 	refused := errors.New("too large")
 	_, err := Fetch(t.Context(), Request{URL: s.URL + "/w", Part: filepath.Join(t.TempDir(), "p"), Sleep: noSleep,
-		Accept: func(total int64) error {
-			if total != 500_000 {
+		Accept: func(total int64, stated bool) error {
+			if total != 500_000 || !stated {
 				t.Errorf("asked about %d bytes", total)
 			}
 			return refused

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // TestPauseIsShortAgainAfterABytes cuts a transfer 17 times. Each attempt brings bytes, so that every
@@ -108,10 +110,7 @@ func TestDishonestAnswersEnd(t *testing.T) {
 
 func TestRedirectsKeepTheEncryption(t *testing.T) {
 	at := func(address string) *http.Request {
-		r, err := http.NewRequest(http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(http.MethodGet, address, nil))(t)
 		r.Header.Set("Referer", "https://a/w?signature=SECRET")
 		return r
 	}
@@ -190,13 +189,54 @@ func TestSecretsStayOutOfFilesAndErrors(t *testing.T) {
 	s.tag = ""
 	check("cut", fetch(secret))
 	s.cutAfter, s.tag = 0, `"one"`
-	if err := fetch(secret); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fetch(secret))
 	s.Close()
 	check("no server", fetch(secret))
 	for _, address := range []string{"ftp://me:SECRET@h/w", "http://me:SECRET@h:x/w", "http://me:SECRET@[h/w",
 		"http://SECRET@"} {
 		check(address, fetch(address))
+	}
+}
+
+// A server that does not say the size of a file may not fill the disk, and what was accepted is not exceeded.
+func TestSizeIsAcceptedAsItArrivesWhereItIsNotStated(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 100 {
+			w.Write(make([]byte, 100_000))
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer server.Close()
+	const most = 1_000_000
+	part, refused := filepath.Join(t.TempDir(), "p"), errors.New("too large")
+	_, err := Fetch(t.Context(), Request{URL: server.URL, Part: part, Sleep: noSleep,
+		Accept: func(total int64, stated bool) error {
+			if total > most || stated {
+				return refused
+			}
+			return nil
+		}})
+	if info, e := os.Stat(part); err != refused || e != nil || info.Size() > most || info.Size() == 0 {
+		t.Errorf("%v, %v, %v, want at most %d bytes", err, info, e, most)
+	}
+}
+
+// A link in the place of the partial file, or of its record, would be written through.
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(content(100)) }))
+	defer server.Close()
+	for _, name := range []string{"p", "p.json"} {
+		dir := t.TempDir()
+		mine := filepath.Join(dir, "mine")
+		must.Do(t, os.WriteFile(mine, []byte("mine"), 0o600))
+		if err := os.Symlink(mine, filepath.Join(dir, name)); err != nil {
+			t.Logf("no links here: %v", err)
+			return
+		}
+		_, err := Fetch(t.Context(), Request{URL: server.URL, Part: filepath.Join(dir, "p"), Sleep: noSleep})
+		if err == nil || !strings.Contains(err.Error(), name+" is a link, want a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantFile(t, mine, []byte("mine"))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"hgld/internal/objectstore/address"
 )
 
 // openParameters are the parameters of a query that select a file and hold no secret.
@@ -22,9 +24,10 @@ const hidden = "…"
 // Public returns an address without what may be secret: name and password, the fragment, and the values
 // of a query's parameters, except for a few that are known to select a file. whole reports that nothing
 // was left out.
-func Public(address string) (public string, whole bool) {
-	u, err := url.Parse(address)
-	if err != nil || !strings.Contains(address, "://") || u.Opaque != "" {
+func Public(text string) (public string, whole bool) {
+	u, err := url.Parse(text)
+	if err != nil || !strings.Contains(text, "://") || u.Opaque != "" ||
+		u.User == nil && address.WithoutSecret(text) != text {
 		return hidden, false
 	}
 	whole = u.User == nil && u.Fragment == ""

@@ -6,9 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"hgld/internal/regular"
 	"io"
 	"sync"
+
+	"hgld/internal/regular"
 )
 
 // pieceBytes is the number of bytes read between two checks of the context.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestSHA256IsThatOfTheWholeFile(t *testing.T) {
@@ -18,9 +20,7 @@ func TestSHA256IsThatOfTheWholeFile(t *testing.T) {
 			data[i] = byte(i * 7)
 		}
 		path := filepath.Join(t.TempDir(), "data")
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		sum, n, err := SHA256(t.Context(), path)
 		if want := fmt.Sprintf("%x", sha256.Sum256(data)); err != nil || sum != want || n != int64(size) {
 			t.Errorf("%d bytes: %s, %d, %v; want %s", size, sum, n, err, want)
@@ -36,9 +36,7 @@ func TestSHA256OfAMissingFile(t *testing.T) {
 
 func TestSHA256StopsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, []byte("data"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("data"), 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := SHA256(ctx, path); !errors.Is(err, context.Canceled) {

@@ -9,28 +9,22 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 func TestLockedErrorNamesTheHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Acquire(path))(t)
 	var locked *LockedError
 	if _, err := Acquire(path); !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("error = %v, want a LockedError with our process id", err)
 	}
-	if err := l.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Remove())
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
-	again, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Acquire(path))(t)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
@@ -38,14 +32,9 @@ func TestLockedErrorNamesTheHolder(t *testing.T) {
 
 func TestUnknownOwnerIsAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Acquire(path))(t)
 	defer l.Close()
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 0))
 	if _, err := Acquire(path); err == nil || err.Error() != path+" is locked by another process" {
 		t.Errorf("error = %v", err)
 	}
@@ -54,23 +43,15 @@ func TestUnknownOwnerIsAnotherProcess(t *testing.T) {
 func TestLockEndsWithItsProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if os.Getenv("FILELOCK_HOLD") != "" {
-		l, err := Acquire(os.Getenv("FILELOCK_HOLD"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(Acquire(os.Getenv("FILELOCK_HOLD")))(t)
 		defer l.Close() // otherwise the garbage collector may close it
 		os.Stdout.WriteString("held\n")
 		time.Sleep(time.Hour) // select {} would end the process, because nothing could wake it
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "TestLockEndsWithItsProcess")
 	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
@@ -78,9 +59,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	if _, err := Acquire(path); !errors.As(err, &locked) || locked.PID != cmd.Process.Pid {
 		t.Errorf("error = %v, want one that names process %d", err, cmd.Process.Pid)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	cmd.Wait()
 	l, err := Acquire(path)
 	if err != nil {
@@ -96,20 +75,13 @@ func TestLockFileIsPrivateToItsUser(t *testing.T) {
 		path := filepath.Join(dir, name)
 		want := os.FileMode(0o600)
 		if mode != 0 {
-			if err := os.WriteFile(path, nil, mode); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(path, mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, nil, mode))
+			must.Do(t, os.Chmod(path, mode))
 		}
 		if mode == 0o666 {
 			want = mode
 		}
-		l, err := Acquire(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(Acquire(path))(t)
 		defer l.Close()
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != want {
 			t.Errorf("a lock file %s has the mode %v, want %v (%v)", name, info.Mode(), want, err)
@@ -119,21 +91,14 @@ func TestLockFileIsPrivateToItsUser(t *testing.T) {
 
 func TestTakenFileIsReadableAndHasOneOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("text"), 0o600))
 	open := func() *os.File {
-		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
 	first, second := open(), open()
-	if err := Take(first); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Take(first))
 	var locked *LockedError
 	if err := Take(second); !errors.As(err, &locked) || locked.Path != path {
 		t.Errorf("error = %v, want a *LockedError of %s", err, path)
@@ -141,9 +106,7 @@ func TestTakenFileIsReadableAndHasOneOwner(t *testing.T) {
 	if text, err := os.ReadFile(path); string(text) != "text" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if err := Release(first); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Release(first))
 	if err := Take(second); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // A file of the user with the name of the lock keeps its content.
@@ -11,9 +13,7 @@ func TestOtherFilesAreNoLocks(t *testing.T) {
 	for text, free := range map[string]bool{"": true, "123\n": true, "\x00\x00": true, "mine\n": false,
 		"12345678901234567890123456789012345": false} {
 		path := filepath.Join(t.TempDir(), "lock")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		lock, err := Acquire(path)
 		if (err == nil) != free {
 			t.Errorf("%q: %v", text, err)

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"hgld/internal/testing/must"
 )
 
 // withoutLocks makes flock fail as on a file system without locks, and leases short.
@@ -32,13 +34,9 @@ func leave(t *testing.T, path string, number int, age time.Duration) {
 	t.Helper()
 	o := Owner{PID: 7, Host: "other-machine", Job: "SLURM 12_3"}
 	file := leaseName(path, number)
-	if err := os.WriteFile(file, o.text(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, o.text(), 0o600))
 	then := time.Now().Add(-age)
-	if err := os.Chtimes(file, then, then); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(file, then, then))
 }
 
 // noFiles checks that nothing but the lock file is left.
@@ -55,10 +53,7 @@ func TestLeaseReplacesTheLock(t *testing.T) {
 		t.Run(err.Error(), func(t *testing.T) {
 			withoutLocks(t, err)
 			path := filepath.Join(t.TempDir(), "lock")
-			l, err := Acquire(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(Acquire(path))(t)
 			time.Sleep(2 * leaseTimes.last) // it is renewed
 			for what, err := range map[string]error{"acquire": acquired(Acquire(path)), "check": Check(path)} {
 				var locked *LockedError
@@ -69,17 +64,12 @@ func TestLeaseReplacesTheLock(t *testing.T) {
 			if held, err := l.Held(); err != nil || !held {
 				t.Errorf("held: %v, %v", held, err)
 			}
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Close())
 			noFiles(t, path)
 			if err := Check(path); err != nil {
 				t.Error(err)
 			}
-			again, err := Acquire(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Acquire(path))(t)
 			if err := again.Remove(); err != nil {
 				t.Error(err)
 			}
@@ -129,9 +119,7 @@ func TestWaitEndsWhenTheLeaseIsRenewed(t *testing.T) {
 	leaseTimes.last = 10 * time.Second // which no busy machine takes to renew it
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	if _, err = AcquireOrWait(t.Context(), path); !errors.As(err, new(*LockedError)) {
 		t.Error(err)
@@ -148,15 +136,9 @@ func TestLostLeaseIsNotHeld(t *testing.T) {
 	withoutLocks(t, unix.ENOLCK)
 	leaseTimes.renew = time.Hour
 	path := filepath.Join(t.TempDir(), "lock")
-	slow, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := must.Get(Acquire(path))(t)
 	time.Sleep(leaseTimes.last + 20*time.Millisecond)
-	next, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(Acquire(path))(t)
 	if held, err := slow.Held(); err != nil || held {
 		t.Errorf("held: %v, %v", held, err)
 	}
@@ -209,9 +191,7 @@ func TestLeaseOfAKilledProcessOfThisMachineEndsAtOnce(t *testing.T) {
 	leaseTimes.last = time.Hour
 	path := filepath.Join(t.TempDir(), "lock")
 	if hold := os.Getenv("FILELOCK_HOLD"); hold != "" {
-		if _, err := Acquire(hold); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Acquire(hold))(t)
 		p, _ := os.FindProcess(os.Getpid())
 		p.Kill()
 		time.Sleep(time.Minute)
@@ -222,39 +202,26 @@ func TestLeaseOfAKilledProcessOfThisMachineEndsAtOnce(t *testing.T) {
 	if n, err := newestLease(path); err != nil || n != 1 {
 		t.Fatalf("the killed process left lease %d, %v", n, err)
 	}
-	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Acquire(path))(t)
 	l.Close()
 }
 
 func TestTakenFileHasALease(t *testing.T) {
 	withoutLocks(t, unix.ENOSYS)
 	path := filepath.Join(t.TempDir(), "log")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
 	if err := TakeItself(f); !errors.Is(err, unix.ENOSYS) {
 		t.Errorf("without a lease: %v", err)
 	}
 	for range 2 {
-		if err := Take(f); err != nil {
-			t.Fatal(err)
-		}
-		other, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Take(f))
+		other := must.Get(os.Open(path))(t)
 		if err := Take(other); !errors.As(err, new(*LockedError)) {
 			t.Errorf("error = %v, want a LockedError", err)
 		}
 		other.Close()
-		if err := Release(f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Release(f))
 		noFiles(t, path)
 	}
 }
@@ -262,10 +229,7 @@ func TestTakenFileHasALease(t *testing.T) {
 // Processes that check do not hold each other up, however many start at once.
 func TestChecksDoNotExcludeEachOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
 	if free, err := tryShare(f); err != nil || !free {
 		t.Fatal(free, err)
@@ -273,13 +237,8 @@ func TestChecksDoNotExcludeEachOther(t *testing.T) {
 	if err := Check(path); err != nil {
 		t.Error(err)
 	}
-	if err := unlock(f); err != nil {
-		t.Fatal(err)
-	}
-	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unlock(f))
+	l := must.Get(Acquire(path))(t)
 	defer l.Close()
 	var locked *LockedError
 	if err := Check(path); !errors.As(err, &locked) || locked.PID != os.Getpid() {

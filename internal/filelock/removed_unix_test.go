@@ -7,36 +7,24 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The owner may remove the file after another process opened it and before that locks it. This
 // cannot happen on a system that cannot remove open files.
 func TestRemovedFileIsNotLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	owner, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := must.Get(Acquire(path))(t)
+	late := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer late.Close()
-	if err := owner.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, owner.Remove())
 	if ours, err := take(late); err != nil || ours != nil {
 		t.Errorf("a removed file was taken as the lock (%v)", err)
 	}
-	next, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(Acquire(path))(t)
 	defer next.Close()
-	again, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer again.Close()
 	var locked *LockedError
 	if _, err := take(again); !errors.As(err, &locked) {
@@ -46,10 +34,7 @@ func TestRemovedFileIsNotLocked(t *testing.T) {
 
 func TestHeldReportsARemovedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	l, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Acquire(path))(t)
 	defer l.Close()
 	check := func(when string, want bool) {
 		t.Helper()
@@ -58,20 +43,11 @@ func TestHeldReportsARemovedFile(t *testing.T) {
 		}
 	}
 	check("at first", true)
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".away"))
 	check("moved away", false)
-	other, err := Acquire(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(Acquire(path))(t)
 	check("another one in its place", false)
-	if err := other.Remove(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".away", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, other.Remove())
+	must.Do(t, os.Rename(path+".away", path))
 	check("put back", true)
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 type files map[string]string
@@ -44,12 +46,8 @@ func TestLimit(t *testing.T) {
 			root := t.TempDir()
 			for file, text := range c.files {
 				path := filepath.Join(root, file)
-				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Dir(path), 0o777))
+				must.Do(t, os.WriteFile(path, []byte(text), 0o666))
 			}
 			if got := limit(root); got != c.want {
 				t.Errorf("%d bytes, want %d", got, c.want)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // small returns the images of testdata/adjust.py.
@@ -76,10 +78,7 @@ func adjust(t *testing.T, m *RGB, op string, a float64) *RGB {
 
 // The operations give the pixels of torchvision on PIL images, bit for bit.
 func TestAdjustmentsHavePillowsPixels(t *testing.T) {
-	f, err := os.Open("testdata/adjust.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("testdata/adjust.csv"))(t)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
@@ -89,10 +88,7 @@ func TestAdjustmentsHavePillowsPixels(t *testing.T) {
 	}
 	for _, row := range rows[1:] {
 		t.Run(row[0]+"/"+row[1]+"/"+row[2], func(t *testing.T) {
-			a, err := strconv.ParseFloat(row[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(strconv.ParseFloat(row[1], 64))(t)
 			out := adjust(t, small(t, row[2]), row[0], a)
 			if sum := sha256.Sum256(out.Pix); hex.EncodeToString(sum[:]) != row[3] {
 				t.Error("the pixels differ from Pillow's")

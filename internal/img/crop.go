@@ -27,20 +27,9 @@ func Crop(m *RGB, r image.Rectangle) *RGB {
 	return out
 }
 
-// CenterCrop returns the w×h pixels in the middle of m, as torchvision does. Half an odd remainder
-// is rounded to even. An image that is too small is surrounded by black, with an odd column or row
-// at the end.
-func CenterCrop(m *RGB, w, h int) *RGB {
-	out := NewRGB(w, h)
-	toX, fromX, nx := centre(m.W, w)
-	toY, fromY, ny := centre(m.H, h)
-	for y := range ny {
-		copy(out.row(toY + y)[toX:toX+nx], m.row(fromY + y)[fromX:fromX+nx])
-	}
-	return out
-}
-
-// centre returns where n of the length inputs lie in a crop. They are copied from `from` to `to`.
+// centre returns where n of the length inputs lie in a crop in their middle, as torchvision's CenterCrop does: from
+// `from` on, and in the crop from `to` on. Half an odd remainder is rounded to even. An axis that is too short is
+// surrounded by black, with an odd column or row at the end.
 func centre(length, crop int) (to, from, n int) {
 	if length < crop {
 		return (crop - length) / 2, 0, length
@@ -76,62 +65,6 @@ func RandomCrop(w, h int, scale, ratio [2]float64, draw func() float64) image.Re
 	}
 	left, top := (w-cw)/2, (h-ch)/2
 	return image.Rect(left, top, left+cw, top+ch)
-}
-
-// Flip mirrors m horizontally in place.
-func Flip(m *RGB) {
-	for y := range m.H {
-		row := m.row(y)
-		for i, j := 0, len(row)-1; i < j; i, j = i+1, j-1 {
-			row[i], row[j] = row[j], row[i]
-		}
-	}
-}
-
-// Normalizer converts bytes to the float32 input of a network with a table of (b/255 − mean)/std.
-// Every step is rounded to float32, as in torchvision's ToTensor and Normalize.
-type Normalizer struct{ table [3][256]float32 }
-
-// ImageNet returns the Normalizer with ImageNet's channel means and deviations, which every
-// published backbone uses.
-func ImageNet() *Normalizer {
-	return NewNormalizer([3]float32{0.485, 0.456, 0.406}, [3]float32{0.229, 0.224, 0.225})
-}
-
-// NewNormalizer returns the Normalizer of the given channel means and deviations.
-func NewNormalizer(mean, std [3]float32) *Normalizer {
-	n := new(Normalizer)
-	for c := range n.table {
-		for b := range n.table[c] {
-			unit := float32(b) / 255
-			n.table[c][b] = float32(unit-mean[c]) / std[c]
-		}
-	}
-	return n
-}
-
-// CHW writes m into dst as three planes [3, H, W]. If flipped is set, it reads the image right to
-// left, which saves a Flip.
-func (n *Normalizer) CHW(dst []float32, m *RGB, flipped bool) {
-	m.check()
-	size := m.W * m.H
-	if len(dst) != 3*size {
-		panic(fmt.Sprintf("img: %d values for an image of %d×%d", len(dst), m.W, m.H))
-	}
-	for y := range m.H {
-		row := m.row(y)
-		red, green, blue := dst[y*m.W:][:len(row)], dst[size+y*m.W:][:len(row)], dst[2*size+y*m.W:][:len(row)]
-		if flipped {
-			for i := range row {
-				p := row[len(row)-1-i]
-				red[i], green[i], blue[i] = n.table[0][p[0]], n.table[1][p[1]], n.table[2][p[2]]
-			}
-			continue
-		}
-		for i, p := range row {
-			red[i], green[i], blue[i] = n.table[0][p[0]], n.table[1][p[1]], n.table[2][p[2]]
-		}
-	}
 }
 
 // Within returns the size of a w×h image whose longer side is reduced to at most size, as Pillow's

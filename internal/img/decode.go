@@ -8,9 +8,11 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
@@ -21,7 +23,8 @@ import (
 var ErrTooBig = errors.New("image too big")
 
 // Limits bound the image that a file declares. They are checked before any pixel is decoded. A zero
-// field means its default.
+// field means its default. A JPEG beyond Pixels or Memory is made smaller as it is decoded, if
+// Decoder.JPEG is set: the limits are then those of the smaller image.
 type Limits struct {
 	Bytes  int // size of the file; default 64 MiB
 	Pixels int // width × height; default 64 million
@@ -51,8 +54,9 @@ func (l Limits) orDefault() Limits {
 // standard library decodes the file.
 type JPEGDecoder interface {
 	// DecodeJPEG decodes at least a part of a file of w×h pixels into dst, whose memory it reuses. It
-	// returns where the first pixel of dst lies in the image. It keeps no reference to data.
-	DecodeJPEG(dst *RGB, data []byte, w, h int, part image.Rectangle) (at image.Point, err error)
+	// returns where the first pixel of dst lies in the image. It keeps no reference to data. With a
+	// reduction of 2, 4 or 8, dst is all of the image, with sides divided by it and rounded up.
+	DecodeJPEG(dst *RGB, data []byte, w, h, reduction int, part image.Rectangle) (at image.Point, err error)
 }
 
 // Decoder decodes JPEG, PNG, GIF and WebP (first frame), BMP and TIFF. With HEIF it also decodes HEIC
@@ -60,8 +64,14 @@ type JPEGDecoder interface {
 type Decoder struct {
 	Limits Limits      // zero fields are the defaults
 	JPEG   JPEGDecoder // nil: image/jpeg; see OpenJPEG
-	HEIF   HEIFDecoder // nil: errors of HEIC and AVIF wrap ErrNoHEIF; see OpenHEIF
+	// GoFirst leaves to JPEG only the files that image/jpeg refuses, so that the pixels of the others are the same on
+	// every machine.
+	GoFirst bool
+	HEIF    HEIFDecoder // nil: errors of HEIC and AVIF wrap ErrNoHEIF; see OpenHEIF
 }
+
+// LFSPointer is how a file begins that Git LFS leaves in place of another one until that is fetched.
+const LFSPointer = "version https://git-lfs."
 
 // Info describes an image without its pixels.
 type Info struct {
@@ -69,8 +79,10 @@ type Info struct {
 	W, H        int    // as seen: after orientation
 	Orientation int    // EXIF, 1 to 8; 1 if there is none, or if the decoder applies it
 	Memory      int    // estimated bytes held at once while decoding
+	Reduction   int    // 2, 4 or 8 for an image beyond the limits: Decode divides its sides by it; else 1
 
 	cuttable bool // a JPEG of which a library may decode a part without the rest
+	unusual  bool // a JPEG that image/jpeg refuses by its header, such as one of an odd sampling
 }
 
 // NeedsHEIF reports whether the file is HEIC or AVIF, which few programs read.
@@ -109,7 +121,7 @@ func sniff(data []byte) (format, error) {
 			return f, nil
 		}
 	}
-	return format{}, errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff, heic, avif)")
+	return format{}, unknownFormat(data)
 }
 
 // Info reads the header and checks it against the limits. For an image beyond them, the error wraps
@@ -156,8 +168,24 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 		h = readJPEGHeader(data)
 		c, common = h.config()
 	}
+	unusual := false
 	if !common {
 		c, err = f.config(bytes.NewReader(data))
+	}
+	switch {
+	case f.name == "jpeg" && err != nil && h.sane():
+		c, _ = h.config()
+		unusual, err = true, nil
+	case f.name == "bmp" && err != nil:
+		c, err = bitmapConfig(data)
+	case f.name == "png" && err != nil:
+		if whole := mend(f.name, data); whole != nil {
+			c, err = f.config(bytes.NewReader(whole))
+		}
+	case f.name == "gif":
+		if first, other := readGIF(data); other == nil { // browsers enlarge the screen
+			c.Width, c.Height = max(c.Width, first.frame.Max.X), max(c.Height, first.frame.Max.Y)
+		}
 	}
 	if f.name == "tiff" && err != nil {
 		err = cmp.Or(checkTIFF(data), err)
@@ -168,15 +196,18 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	if c.Width <= 0 || c.Height <= 0 {
 		return f, c, Info{}, fmt.Errorf("%s: size %d×%d", f.name, c.Width, c.Height)
 	}
-	info := Info{Format: f.name, W: c.Width, H: c.Height}
+	info := Info{Format: f.name, W: c.Width, H: c.Height, Reduction: 1}
 	if f.name == "jpeg" {
 		info.Orientation = tiffOrientation(h.exif)
 	} else {
 		info.Orientation = f.orientation(data)
 	}
+	var beyond error
 	if c.Width > limits.Pixels/c.Height {
-		return f, c, info, fmt.Errorf("%w: %d×%d pixels, limit %d; save a smaller copy", ErrTooBig, c.Width, c.Height,
-			limits.Pixels)
+		beyond = fmt.Errorf("%w: %d×%d pixels, limit %d; save a smaller copy", ErrTooBig, c.Width, c.Height, limits.Pixels)
+	}
+	if beyond != nil && f.name != "jpeg" {
+		return f, c, info, beyond
 	}
 	perPixel := bytesPerPixel(c.ColorModel)
 	switch f.name {
@@ -195,6 +226,9 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 			return f, c, info, err
 		}
 		perPixel = h.bytesPerPixel()
+		if info.unusual = unusual; unusual && h.channels == 4 {
+			perPixel += 3 // the library's pixels do not become RGB in place
+		}
 		info.cuttable = common && h.cuttable(data)
 	}
 	if info.Orientation >= 5 {
@@ -202,7 +236,15 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 		perPixel = max(perPixel, 6) // the image and its rotated copy
 	}
 	info.Memory = int(perPixel * float64(c.Width*c.Height))
-	return f, c, info, checkMemory(c.Width, c.Height, info.Memory, limits.Memory)
+	beyond = cmp.Or(beyond, checkMemory(c.Width, c.Height, info.Memory, limits.Memory))
+	switch {
+	case beyond == nil || f.name != "jpeg" || !h.sane():
+	case d.JPEG == nil:
+		beyond = fmt.Errorf("%w%s", beyond, turboAdvice)
+	case h.reduce(&info, limits):
+		beyond = nil
+	}
+	return f, c, info, beyond
 }
 
 // bytesPerPixel estimates what the standard decoders and the result hold together. Four-channel
@@ -227,26 +269,77 @@ func bytesPerPixel(m color.Model) float64 {
 // pixels on white, colours as stored (profiles are not applied). Errors describe what is wrong with
 // the file; beyond the limits, they wrap ErrTooBig. Panics inside a decoder are recovered and
 // returned as errors.
-func (d *Decoder) Decode(data []byte) (m *RGB, err error) {
-	defer recoverAs(&err)
-	if name := heifFormat(data); name != "" {
-		return d.decodeHEIF(name, data)
-	}
-	f, c, info, err := d.inspect(data)
+func (d *Decoder) Decode(data []byte) (*RGB, error) {
+	m, _, err := d.decode(data, 0)
+	return m, err
+}
+
+// Small is Decode for an image that is resized to a shorter side of short pixels, if its own is longer. With a library,
+// a JPEG is made smaller as it is decoded.
+func (d *Decoder) Small(data []byte, short int, f Filter) (*RGB, error) {
+	m, size, err := d.decode(data, short)
 	if err != nil {
 		return nil, err
 	}
-	if f.name == "jpeg" && d.JPEG != nil && c.ColorModel != color.CMYKModel {
-		m := new(RGB)
-		_, err := d.JPEG.DecodeJPEG(m, data, c.Width, c.Height, image.Rect(0, 0, c.Width, c.Height))
-		if err == nil {
-			return m.turned(info.Orientation), nil
+	if w, h := ShortSide(size.X, size.Y, short); w < m.W {
+		m = Resize(m, w, h, f)
+	}
+	return m, nil
+}
+
+// decode decodes an image whose shorter side may be reduced, but not below short pixels; 0: it is not. It also returns
+// the size of the image.
+func (d *Decoder) decode(data []byte, short int) (m *RGB, size image.Point, err error) {
+	defer recoverAs(&err)
+	if name := heifFormat(data); name != "" {
+		if m, err = d.decodeHEIF(name, data); err == nil {
+			size = m.Bounds().Max
 		}
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return nil, fmt.Errorf("jpeg: %w", err)
+		return m, size, err
+	}
+	f, c, info, err := d.inspect(data)
+	if err != nil {
+		return nil, size, err
+	}
+	size = image.Pt(info.W, info.H)
+	library := f.name == "jpeg" && d.JPEG != nil
+	least := info.Reduction
+	first := library && (info.unusual || least > 1 || !d.GoFirst && c.ColorModel != color.CMYKModel)
+	if first {
+		for short > 0 && info.Reduction < mostReduction && min(info.W, info.H)/(2*info.Reduction) >= short {
+			info.Reduction *= 2
+		}
+		m, err := d.decodeByLibrary(data, c, info)
+		switch {
+		case err != nil && least > 1:
+			return nil, size, fmt.Errorf("%w; nothing else decodes %d×%d pixels", err, c.Width, c.Height)
+		case err == nil || !errors.Is(err, errors.ErrUnsupported):
+			return m, size, err
 		}
 	}
-	return decodeStandard(data, f, c, info)
+	m, err = decodeStandard(data, f, c, info)
+	switch {
+	case err != nil && library && !first:
+		if m, other := d.decodeByLibrary(data, c, info); other == nil {
+			return m, size, nil
+		}
+	case err != nil && f.name == "jpeg" && !library && (errors.As(err, new(jpeg.UnsupportedError)) ||
+		strings.Contains(err.Error(), "missing 0xff00")):
+		err = fmt.Errorf("%w%s", err, turboAdvice)
+	}
+	return m, size, err
+}
+
+// turboAdvice ends the error of a file of which only libjpeg-turbo can tell whether it is damaged or unusual.
+const turboAdvice = "; libjpeg-turbo may decode it: install that (apt install libturbojpeg0, brew install jpeg-turbo)"
+
+func (d *Decoder) decodeByLibrary(data []byte, c image.Config, info Info) (*RGB, error) {
+	m := new(RGB)
+	whole := image.Rect(0, 0, c.Width, c.Height)
+	if _, err := d.JPEG.DecodeJPEG(m, data, c.Width, c.Height, info.Reduction, whole); err != nil {
+		return nil, fmt.Errorf("jpeg: %w", err)
+	}
+	return m.turned(info.Orientation), nil
 }
 
 // decodeStandard decodes a file with Go's decoders.
@@ -255,6 +348,12 @@ func decodeStandard(data []byte, f format, c image.Config, info Info) (*RGB, err
 		debug.FreeOSMemory()
 	}
 	decoded, err := f.decode(bytes.NewReader(data))
+	if err != nil {
+		if decoded = nil; info.Memory > largeImage {
+			debug.FreeOSMemory() // what the first try took
+		}
+		decoded, err = decodeMended(data, f, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -273,6 +372,58 @@ func decodeStandard(data []byte, f format, c image.Config, info Info) (*RGB, err
 		m = frame.onWhite(m)
 	}
 	return m.turned(info.Orientation), nil
+}
+
+// decodeMended decodes a file that Go's decoder refuses with an error, as libjpeg, libpng and browsers read it.
+func decodeMended(data []byte, f format, refused error) (m image.Image, err error) {
+	switch f.name {
+	case "gif":
+		m, err = decodeGIF(data)
+	case "bmp":
+		m, err = decodeBitmap(data)
+	default:
+		if f.name == "png" && string(data[12:16]) == "CgBI" {
+			return nil, errors.New("a picture of an iPhone app (CgBI), which is no PNG; convert it, such as by sips on macOS")
+		}
+		whole := mend(f.name, data)
+		if whole == nil {
+			return nil, refused
+		}
+		m, err = f.decode(bytes.NewReader(whole))
+	}
+	if err != nil {
+		return nil, refused
+	}
+	return m, nil
+}
+
+// otherKinds are files that lie where an image is expected, by how they begin.
+var otherKinds = []struct{ start, is string }{
+	{"\x00\x00\x00\x0cjP  ", "JPEG 2000, which hgld does not read; save it as JPEG or PNG"},
+	{"\xff\x4f\xff\x51", "JPEG 2000, which hgld does not read; save it as JPEG or PNG"},
+	{"\x00\x00\x00\x0cJXL ", "JPEG XL, which hgld does not read; save it as JPEG or PNG"},
+	{"\xff\x0a", "JPEG XL, which hgld does not read; save it as JPEG or PNG"},
+	{LFSPointer, "a pointer of Git LFS in place of the image; fetch that: git lfs pull"},
+	{"%PDF", "PDF, and no image; export its pictures"},
+	{"8BPS", "a file of Photoshop; save it as PNG"},
+	{"<svg", "SVG, a drawing without pixels; save it as PNG"},
+	{"<!doctype html", "a web page in place of the image; download the image itself"},
+	{"<html", "a web page in place of the image; download the image itself"},
+}
+
+// unknownFormat is the error of a file that is no image of a known format.
+func unknownFormat(data []byte) error {
+	head := data[:min(len(data), 1<<10)]
+	text := bytes.ToLower(bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf"))
+	if bytes.HasPrefix(text, []byte("<?xml")) && bytes.Contains(text, []byte("<svg")) {
+		text = []byte("<svg")
+	}
+	for _, kind := range otherKinds {
+		if bytes.HasPrefix(head, []byte(kind.start)) || bytes.HasPrefix(text, []byte(kind.start)) {
+			return errors.New(kind.is)
+		}
+	}
+	return errors.New("not an image of a known format (jpeg, png, gif, webp, bmp, tiff, heic, avif)")
 }
 
 // largeImage is the image size in memory from which Decode first returns free memory to the system.

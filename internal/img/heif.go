@@ -98,7 +98,7 @@ func (h *HEIFHeader) bytesPerPixel() float64 {
 // inspectHEIF is inspect for a file of the format "heic" or "avif".
 func (d *Decoder) inspectHEIF(name string, data []byte) (Info, HEIFHeader, error) {
 	limits := d.Limits.orDefault()
-	info := Info{Format: name, Orientation: 1}
+	info := Info{Format: name, Orientation: 1, Reduction: 1}
 	if err := limits.checkBytes(data); err != nil {
 		return info, HEIFHeader{}, err
 	}
@@ -169,9 +169,8 @@ func HEIFExtensions(d HEIFDecoder) []string {
 }
 
 // OpenHEIF returns the decoder called which, or nil for none. "" is libheif if it is installed and
-// usable, else none. "off" is none. "on", or the path of a libheif, is a library that must exist. They
-// decode in child processes; see [ServeAsChild]. "in-process" is "on" without children: a hostile file can
-// end the program, or take what memory and time it wants.
+// usable, else none. "off" is none. "on", or the path of a libheif, is a library that must exist. It
+// decodes in child processes; see [ServeAsChild].
 //
 // libheif is opened on Linux and macOS. Its functions return a structure by value, which Windows
 // passes through hidden memory instead of registers; package dlopen opens no library there.
@@ -186,16 +185,9 @@ func OpenHEIF(which string) (HEIFDecoder, error) {
 		return nil, nil
 	case "on":
 		return heifNamed(which, heifNames()...)
-	case inProcess:
-		lib, err := openHEIF(heifNames()...)
-		if err != nil {
-			return nil, fmt.Errorf("img: %s=%s: %w", HEIFVariable, which, err)
-		}
-		return lib, nil
 	}
 	if !strings.ContainsAny(which, `/\.`) {
-		return nil, fmt.Errorf("img: unknown %s %.80q (known: on, off, or the path of a libheif, or %s)", HEIFVariable, which,
-			inProcess)
+		return nil, fmt.Errorf("img: unknown %s %.80q (known: on, off, or the path of a libheif)", HEIFVariable, which)
 	}
 	return heifNamed(which, which)
 }
@@ -207,9 +199,6 @@ func heifNamed(which string, names ...string) (HEIFDecoder, error) {
 	}
 	return inChild(lib), nil
 }
-
-// inProcess is a value of HGLD_LIBHEIF.
-const inProcess = "in-process"
 
 // WhichHEIF describes the result of DefaultHEIF, with the reason if it is none.
 func WhichHEIF() string {
@@ -231,7 +220,7 @@ func WhichHEIF() string {
 	return text
 }
 
-// heif decodes with libheif.
+// heif is a libheif that this process has opened. Only a child decodes with it.
 type heif struct {
 	path, version string
 	call          heifFunctions
@@ -280,7 +269,7 @@ func openHEIF(names ...string) (*heif, error) {
 	return h, nil
 }
 
-// Version implements HEIFDecoder.
+// Version is that of HEIFDecoder.
 func (h *heif) Version() string { return "libheif " + h.version }
 
 // String returns the version, the file and the formats.
@@ -295,7 +284,7 @@ func (h *heif) String() string {
 	return fmt.Sprintf("libheif %s, from %s: %s", h.version, h.path, strings.Join(formats, " and "))
 }
 
-// Extensions implements HEIFDecoder.
+// Extensions is that of HEIFDecoder.
 func (h *heif) Extensions() (list []string) {
 	if h.hevc {
 		list = append(list, ".heic", ".heif", ".hif")

@@ -5,23 +5,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hgld/internal/testing/effort"
 	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 )
 
 // libheif returns the decoder if it is installed and HGLD_LIBHEIF allows it, else nil. With
 // HGLD_LIBHEIF=on it must exist.
 func libheif(t testing.TB) HEIFDecoder {
 	t.Helper()
-	lib, err := DefaultHEIF()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := must.Get(DefaultHEIF())(t)
 	if lib == nil {
 		t.Log(WhichHEIF())
 	}
@@ -35,19 +34,13 @@ func heifSamples(t testing.TB, do func(name string, data []byte, d *Decoder)) {
 		return
 	}
 	extensions := strings.Join(lib.Extensions(), " ")
-	names, err := filepath.Glob("testdata/heif/*.*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(filepath.Glob("testdata/heif/*.*"))(t)
 	n := 0
 	for _, name := range names {
 		if ext := filepath.Ext(name); ext != ".heic" && ext != ".avif" || !strings.Contains(extensions, ext) {
 			continue
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(t)
 		do(filepath.Base(name), data, &Decoder{HEIF: lib})
 		n++
 	}
@@ -65,15 +58,9 @@ func TestHEIFPixelsAreThoseOfOtherDecoders(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		f, err := os.Open("testdata/heif/" + name + ".png")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open("testdata/heif/" + name + ".png"))(t)
 		defer f.Close()
-		want, err := png.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(png.Decode(f))(t)
 		const most, mean = 2, 0.7
 		if gotMost, gotMean := difference(t, toRGB(want, false), m); gotMost > most || gotMean > mean {
 			t.Errorf("%s: differs by up to %d, on average %.3f; want %d, %v", name, gotMost, gotMean, most, mean)
@@ -110,10 +97,7 @@ func TestHEIFIsTurnedOnce(t *testing.T) {
 
 func TestHEIFOfManyGoroutinesIsTheSame(t *testing.T) {
 	heifSamples(t, func(name string, data []byte, d *Decoder) {
-		want, err := d.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(d.Decode(data))(t)
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -212,9 +196,7 @@ func TestHEIFIsKnownByItsBrands(t *testing.T) {
 
 func TestHEIFWithoutALibraryNamesIt(t *testing.T) {
 	data, err := os.ReadFile("testdata/heif/lossy.heic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = new(Decoder).Decode(data)
 	if !errors.Is(err, ErrNoHEIF) || !strings.Contains(err.Error(), "apt install libheif1") {
 		t.Errorf("error %v", err)

@@ -72,9 +72,6 @@ type heifFile struct {
 // open reads a file. The caller closes the result even after an error.
 func (h *heif) open(data []byte, pixels int) (*heifFile, error) {
 	f := &heifFile{lib: h}
-	if err := checkHEIF(data, pixels); err != nil {
-		return f, err
-	}
 	if f.context = dlopen.Call(h.call.newContext); f.context == 0 {
 		return f, errors.New("libheif makes no context")
 	}
@@ -144,8 +141,8 @@ func (f *heifFile) header(pixels int) (h HEIFHeader, err error) {
 	return h, nil
 }
 
-// InspectHEIF implements HEIFDecoder.
-func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
+// inspect reads the header of a file; see HEIFDecoder.
+func (h *heif) inspect(data []byte, pixels int) (HEIFHeader, error) {
 	f, err := h.open(data, pixels)
 	defer f.close()
 	if err != nil {
@@ -154,21 +151,9 @@ func (h *heif) InspectHEIF(data []byte, pixels int) (HEIFHeader, error) {
 	return f.header(pixels)
 }
 
-// DecodeHEIF implements HEIFDecoder. Versions before 1.19 decode all pixels in the codec's data,
-// even if the header declares fewer; [checkHEIF] rejects such an image before.
-func (h *heif) DecodeHEIF(data []byte, want HEIFHeader) (m *RGB, err error) {
-	err = h.decodeRows(data, want, func(y int, row []byte) error {
-		if m == nil {
-			m = NewRGB(want.W, want.H)
-		}
-		copy(m.Pix[3*want.W*y:], row)
-		return nil
-	})
-	return m, err
-}
-
-// decodeRows is DecodeHEIF. It hands over one row of RGB after the other, which do does not keep.
-func (h *heif) decodeRows(data []byte, want HEIFHeader, do func(y int, row []byte) error) error {
+// decodeRows hands over one row of RGB after the other, which do does not keep. Versions before 1.19 decode
+// all pixels in the codec's data, even if the header declares fewer: the limits of the child bound them.
+func (h *heif) decodeRows(data []byte, want HEIFHeader, do func(row []byte) error) error {
 	const padding = 1 << 20 // beyond twice the pixels: codecs and tiles pad the last blocks
 	f, err := h.open(data, 2*want.Stored+padding)
 	defer f.close()
@@ -215,7 +200,7 @@ func (f *heifFile) decode(chroma uintptr) error {
 }
 
 // rows checks the layout of the image that decode made, and hands its rows over.
-func (f *heifFile) rows(want HEIFHeader, depth int, do func(y int, row []byte) error) error {
+func (f *heifFile) rows(want HEIFHeader, depth int, do func(row []byte) error) error {
 	call := &f.lib.call
 	of := func(fn uintptr) int { return int(int32(dlopen.Call(fn, f.image, heifChannel))) }
 	w, h, bits := of(call.imageWidth), of(call.imageHeight), of(call.imageBits)
@@ -238,7 +223,7 @@ func (f *heifFile) rows(want HEIFHeader, depth int, do func(y int, row []byte) e
 			}
 			row = opaque
 		}
-		if err := do(y, row); err != nil {
+		if err := do(row); err != nil {
 			return err
 		}
 	}

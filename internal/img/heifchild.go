@@ -26,8 +26,7 @@ type heifInChild struct {
 const heifChildVariable = "HGLD_DECODES_WITH"
 
 // ServeAsChild decodes for another process of this program, if this one was started for that, and returns
-// true at the end. A program calls it first. Without it, it has no decoder of HEIC and AVIF but that of
-// HGLD_LIBHEIF=in-process.
+// true at the end. A program calls it first. Without it, it decodes no HEIC and AVIF.
 func ServeAsChild() bool {
 	path, is := os.LookupEnv(heifChildVariable)
 	if !is {
@@ -102,7 +101,7 @@ func (h *heif) work(head, data []byte, answer func(size int) io.Writer) (err err
 		return err
 	}
 	if !t.Decode {
-		header, err := h.InspectHEIF(data, int(t.Pixels))
+		header, err := h.inspect(data, int(t.Pixels))
 		if err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ func (h *heif) work(head, data []byte, answer func(size int) io.Writer) (err err
 	}
 	want := t.Header.header()
 	var to io.Writer
-	return h.decodeRows(data, want, func(_ int, row []byte) error {
+	return h.decodeRows(data, want, func(row []byte) error {
 		if to == nil {
 			to = answer(3 * want.W * want.H)
 		}
@@ -134,12 +133,8 @@ func (h heifInChild) do(t heifTask, data []byte, memory int64, answer []byte) er
 	err := h.pool.Do(child.Task{Head: head.Bytes(), Data: data, Memory: memory,
 		Deadline: h.headerTime + time.Duration(t.Header.Stored)*heifPixelTime}, answer)
 	var failure *child.Failure
-	switch {
-	case errors.As(err, &failure) && failure.Code == tooBigHEIF:
+	if errors.As(err, &failure) && failure.Code == tooBigHEIF {
 		return tooBig(failure.Text)
-	case errors.Is(err, child.ErrNoChild):
-		return fmt.Errorf("%w; %s=%s decodes without it, which only files that you trust should be", err, HEIFVariable,
-			inProcess)
 	}
 	return err
 }

@@ -23,7 +23,9 @@ type jpegHeader struct {
 	scans       int
 	profile     *[][]byte // if not nil, gets the numbered parts of an ICC profile
 
+	tables       bool // it has Huffman tables
 	frames, w, h int
+	bits         byte // of a sample
 	common       bool // nothing is unusual before the first scan
 }
 
@@ -73,6 +75,8 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 	switch {
 	case marker == 0xda:
 		h.scans++
+	case marker == 0xc4:
+		h.tables = true
 	case marker >= 0xc0 && marker <= 0xc2:
 		h.frame(marker, body)
 	case marker == 0xe1 && h.exif == nil:
@@ -100,7 +104,7 @@ func (h *jpegHeader) frame(marker byte, body []byte) {
 		return
 	}
 	if h.frames == 1 {
-		h.h, h.w = int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))
+		h.bits, h.h, h.w = body[0], int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))
 	}
 	h.channels = 0
 	for c := body[6:]; len(c) >= 3 && h.channels < len(h.components); c = c[3:] {
@@ -124,10 +128,19 @@ func (h *jpegHeader) frame(marker byte, body []byte) {
 // config returns the size if the header is a common one, which image/jpeg accepts.
 func (h *jpegHeader) config() (c image.Config, common bool) {
 	c = image.Config{ColorModel: color.YCbCrModel, Width: h.w, Height: h.h}
-	if h.channels == 1 {
+	switch h.channels {
+	case 1:
 		c.ColorModel = color.GrayModel
+	case 4:
+		c.ColorModel = color.CMYKModel
 	}
 	return c, h.common && h.frames == 1 && h.scans > 0
+}
+
+// sane reports whether the header describes an image of one, three or four channels of 8 bits, in any sampling: a
+// library may decode it.
+func (h *jpegHeader) sane() bool {
+	return h.frames == 1 && h.bits == 8 && h.scans > 0 && h.w > 0 && h.h > 0 && h.channels != 2 && h.channels > 0
 }
 
 // cuttable reports whether a part of an image can be decoded without the rest: all of a pixel is in
@@ -151,17 +164,22 @@ func (h *jpegHeader) plausible(pixels, bytes int) error {
 	return nil
 }
 
-// bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients of a progressive
-// image, and the result.
-func (h *jpegHeader) bytesPerPixel() float64 {
+// planes returns the samples of a pixel in all channels: 1.5 of 4:2:0.
+func (h *jpegHeader) planes() (sum float64) {
 	most := component{h: 1, v: 1}
 	for _, c := range h.components[:h.channels] {
 		most.h, most.v = max(most.h, c.h), max(most.v, c.v)
 	}
-	planes := 0.0
 	for _, c := range h.components[:h.channels] {
-		planes += float64(int(c.h)*int(c.v)) / float64(int(most.h)*int(most.v))
+		sum += float64(int(c.h)*int(c.v)) / float64(int(most.h)*int(most.v))
 	}
+	return sum
+}
+
+// bytesPerPixel estimates what decoding holds: the planes, 32-bit coefficients of a progressive
+// image, and the result.
+func (h *jpegHeader) bytesPerPixel() float64 {
+	planes := h.planes()
 	total := planes + 3
 	if h.channels == 4 {
 		total = planes + 4 // CMYK becomes RGB in place
@@ -170,6 +188,34 @@ func (h *jpegHeader) bytesPerPixel() float64 {
 		total += 4 * planes
 	}
 	return total
+}
+
+// mostReduction is the largest: a pixel of the result is the mean of a block.
+const mostReduction = 8
+
+// reduce finds the least reduction that brings an image within the limits. libjpeg holds 16-bit coefficients of a
+// file of several scans.
+func (h *jpegHeader) reduce(info *Info, limits Limits) bool {
+	pixels, whole, coefficients := 3.0, float64(h.w)*float64(h.h), 0.0
+	if h.channels == 4 {
+		pixels += 4
+	}
+	if info.Orientation >= 5 {
+		pixels += 3
+	}
+	if h.progressive || h.scans > 1 {
+		coefficients = 2 * h.planes() * whole
+	}
+	for r := 2; r <= mostReduction; r *= 2 {
+		size := Reduced(image.Rect(0, 0, h.w, h.h), r).Max
+		small := float64(size.X) * float64(size.Y)
+		memory := coefficients + pixels*small
+		if small <= float64(limits.Pixels) && memory <= float64(limits.Memory) {
+			info.Reduction, info.Memory, info.cuttable = r, int(memory), false
+			return true
+		}
+	}
+	return false
 }
 
 func jpegOrientation(data []byte) int {

@@ -21,6 +21,8 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
+
+	"hgld/internal/testing/must"
 )
 
 func TestEmptyFileIsNamed(t *testing.T) {
@@ -58,7 +60,7 @@ func TestEmptyAndUnknownFilesAreRefused(t *testing.T) {
 // fakeJPEG replaces libjpeg-turbo.
 type fakeJPEG func(w, h int) (*RGB, error)
 
-func (f fakeJPEG) DecodeJPEG(dst *RGB, _ []byte, w, h int, _ image.Rectangle) (image.Point, error) {
+func (f fakeJPEG) DecodeJPEG(dst *RGB, _ []byte, w, h, _ int, _ image.Rectangle) (image.Point, error) {
 	m, err := f(w, h)
 	if err == nil {
 		*dst = *m
@@ -119,6 +121,8 @@ func bombs(t *testing.T) map[string][]byte {
 		scans = append(scans, photo[sos:sos+14]...)
 	}
 	all["jpeg of 100,000 scans"] = scans
+	all["jpeg of 200 megapixels"] = greyJPEG(20_000, 10_000)
+	all["jpeg of 200 megapixels in two scans"] = append(all["jpeg of 200 megapixels"], photo[sos:]...)
 	zeros := packedZeros(260_000_000)
 	for _, c := range []struct{ colour, depth byte }{{0, 8}, {2, 8}, {6, 8}, {0, 16}, {2, 16}, {6, 16}, {0, 1}, {3, 8}} {
 		for _, size := range [][2]uint32{{1 << 31, 1 << 31}, {1<<31 - 1, 1}, {50_000, 50_000}, {8000, 8000}} {
@@ -205,10 +209,7 @@ func TestBombsStayBelow300MB(t *testing.T) {
 			data = nil
 			runtime.GC()
 		}
-		status, err := os.ReadFile("/proc/self/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		status := must.Get(os.ReadFile("/proc/self/status"))(t)
 		_, peak, _ := strings.Cut(string(status), "VmHWM:")
 		fmt.Println("peak", strings.Fields(peak)[0])
 		return
@@ -244,16 +245,11 @@ func FuzzDecode(f *testing.F) {
 		func(w io.Writer, m image.Image) error { return tiff.Encode(w, m, nil) },
 	} {
 		var buf bytes.Buffer
-		if err := e(&buf, m); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, e(&buf, m))
 		f.Add(buf.Bytes())
 	}
 	for _, ending := range []string{"jpg", "png", "webp", "tiff", "avif"} {
-		data, err := os.ReadFile("testdata/profile/rgb." + ending)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("testdata/profile/rgb." + ending))(f)
 		f.Add(data)
 	}
 	f.Add([]byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\xff\xff\xff\x0f\x00\x00\x00\x00\x00\x00\x00\x00"))

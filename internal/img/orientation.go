@@ -27,6 +27,8 @@ func tiffTag(block []byte, tag uint16) int {
 		return 0
 	case order.Uint16(entry[2:]) == 4: // LONG, which some cameras write
 		return int(order.Uint32(entry[8:]))
+	case order.Uint16(entry[2:]) == 1: // BYTE
+		return int(entry[8])
 	}
 	return int(order.Uint16(entry[8:]))
 }

@@ -11,6 +11,7 @@ import (
 
 	"hgld/internal/dlopen"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 )
 
 // A header that is read without image/jpeg says what image/jpeg says, in damaged files too.
@@ -66,7 +67,7 @@ func anyPart(r *rand.Rand, w, h int) image.Rectangle {
 func samePart(p *Part, d *Decoder, data []byte, whole *RGB, r *rand.Rand) error {
 	var part image.Rectangle
 	calls := 0
-	err := d.DecodePart(p, data, func(w, h int) image.Rectangle {
+	err := d.DecodePart(p, data, func(w, h, _ int) image.Rectangle {
 		calls++
 		if w != whole.W || h != whole.H {
 			return image.Rect(0, 0, 1, 1)
@@ -89,7 +90,7 @@ func samePart(p *Part, d *Decoder, data []byte, whole *RGB, r *rand.Rand) error 
 
 func TestPartOfAnImageIsThatOfTheWhole(t *testing.T) {
 	standard, fast := decoders(t)
-	all := func(w, h int) image.Rectangle { return image.Rect(0, 0, w, h) }
+	all := func(w, h, _ int) image.Rectangle { return image.Rect(0, 0, w, h) }
 	for _, d := range []*Decoder{standard, fast} {
 		if d == nil {
 			continue
@@ -135,10 +136,7 @@ func TestPartOfATurnedImageIsThatOfTheWhole(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 33))
 		for orientation := byte(1); orientation <= 8; orientation++ {
 			data := withOrientation([]byte(probe420), orientation)
-			whole, err := d.Decode(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(d.Decode(data))(t)
 			if info, err := d.Info(data); err != nil || info.Orientation != int(orientation) {
 				t.Fatalf("orientation %d, %v, want %d", info.Orientation, err, orientation)
 			}
@@ -154,18 +152,13 @@ func TestPartOfATurnedImageIsThatOfTheWhole(t *testing.T) {
 // encodeTurbo encodes an image with libjpeg-turbo, which knows more samplings of chroma than Go does.
 func encodeTurbo(t *testing.T, path string, m *RGB, sampling, quality int) []byte {
 	t.Helper()
-	lib, err := dlopen.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := must.Get(dlopen.Open(path))(t)
 	var fn struct {
 		create  uintptr `name:"tjInitCompress"`
 		encode  uintptr `name:"tjCompress2"`
 		destroy uintptr `name:"tjDestroy"`
 	}
-	if err := lib.Functions(&fn); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lib.Functions(&fn))
 	out := &struct {
 		pix, file []byte
 		to, n     uintptr
@@ -199,10 +192,7 @@ func TestPartsOfEverySamplingAreThoseOfTheWhole(t *testing.T) {
 		for range files {
 			m := noise(r, 1+r.IntN(200), 1+r.IntN(150), r.IntN(2) == 0)
 			data := encodeTurbo(t, lib.path, m, sampling, 20+r.IntN(80))
-			whole, err := fast.Decode(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(fast.Decode(data))(t)
 			for range 20 {
 				if err := samePart(&p, fast, data, whole, r); err != nil {
 					t.Fatalf("%s: %v", name, err)
@@ -224,12 +214,10 @@ func TestDecodePartReusesItsMemory(t *testing.T) {
 		return
 	}
 	var p Part
-	whole := func(w, h int) image.Rectangle { return image.Rect(0, 0, w, h) }
+	whole := func(w, h, _ int) image.Rectangle { return image.Rect(0, 0, w, h) }
 	for _, data := range [][]byte{[]byte(probe420), []byte(probe440), withOrientation([]byte(probe420), 6)} {
 		if n := testing.AllocsPerRun(100, func() {
-			if err := fast.DecodePart(&p, data, whole); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, fast.DecodePart(&p, data, whole))
 		}); n != 0 {
 			t.Errorf("%v allocations a call, want none", n)
 		}

@@ -118,26 +118,6 @@ func pngProfile(data []byte) ([]byte, error) {
 	return profile, nil
 }
 
-// heifProfile returns the profile among the properties of the primary image.
-func heifProfile(data []byte) ([]byte, error) {
-	items, _, err := readHEIF(data)
-	if err != nil {
-		return nil, errDamagedProfile
-	}
-	for _, n := range items.of[items.primary] {
-		if n < 1 || n > len(items.properties) || items.properties[n-1].kind != "colr" {
-			continue
-		}
-		body := items.properties[n-1].body
-		for _, kind := range []string{"prof", "rICC"} {
-			if profile, ok := bytes.CutPrefix(body, []byte(kind)); ok {
-				return profile, nil
-			}
-		}
-	}
-	return nil, nil
-}
-
 // profileSegments returns the segments APP2 of a JPEG file with a profile.
 func profileSegments(profile []byte) (out []byte) {
 	count := (len(profile) + profileSegment - 1) / profileSegment

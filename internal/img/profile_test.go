@@ -14,14 +14,12 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 func readProfile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata/profile", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("testdata/profile", name)))(t)
 	return data
 }
 
@@ -51,10 +49,7 @@ func TestProfilesOfPhotographsAreThoseThatPillowReads(t *testing.T) {
 	listed := map[string]bool{}
 	for _, row := range rows[1:] {
 		listed[row[0]] = true
-		data, err := os.ReadFile(filepath.Join(dir, row[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, row[0])))(t)
 		got, err := Profile(data)
 		text, sum := fmt.Sprint(err), fmt.Sprintf("%x", sha256.Sum256(got))
 		switch {
@@ -69,10 +64,7 @@ func TestProfilesOfPhotographsAreThoseThatPillowReads(t *testing.T) {
 	}
 	for _, name := range others {
 		relative, _ := filepath.Rel(dir, name)
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(t)
 		if got, err := Profile(data); !listed[filepath.ToSlash(relative)] && (got != nil || err != nil) {
 			t.Errorf("%s: %d bytes, %v, where Pillow finds no profile", relative, len(got), err)
 		}
@@ -97,10 +89,7 @@ func segment(number, count byte, part []byte) []byte {
 // withSegments puts segments behind the first marker of a JPEG file.
 func withSegments(t *testing.T, segments ...[]byte) []byte {
 	t.Helper()
-	plain, err := EncodeJPEG(NewRGB(8, 6), 90, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(EncodeJPEG(NewRGB(8, 6), 90, nil))(t)
 	return slices.Concat(plain[:2], bytes.Join(segments, nil), plain[2:])
 }
 
@@ -116,9 +105,7 @@ func packed(t *testing.T, data []byte) []byte {
 	out := bytes.NewBufferString("name\x00\x00")
 	w := zlib.NewWriter(out)
 	w.Write(data)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return out.Bytes()
 }
 
@@ -126,9 +113,7 @@ func TestProfileThatIsBrokenOrForOtherPixelsIsAnError(t *testing.T) {
 	whole := profileOf("RGB ", 300)
 	one, two, three := whole[:100], whole[100:200], whole[200:]
 	inks, err := os.ReadFile(filepath.Join(goldens.Shared(t, "data", "jpeg"), "pillow", "pil_sample_cmyk.jpg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	longer := slices.Clone(whole)
 	binary.BigEndian.PutUint32(longer, 301)
 	bomb := packed(t, profileOf("RGB ", 5<<20))
@@ -178,20 +163,14 @@ func TestProfileThatIsBrokenOrForOtherPixelsIsAnError(t *testing.T) {
 // A segment has at most 65,535 bytes, of which 16 are its length, the mark and the numbers.
 func TestEncodedJPEGHasItsProfileInSegments(t *testing.T) {
 	m := NewRGB(8, 6)
-	plain, err := EncodeJPEG(m, 90, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(EncodeJPEG(m, 90, nil))(t)
 	const most = 65535 - 16
 	for _, size := range []int{129, most, most + 1, 3*most + 7} {
 		profile := profileOf("RGB ", size)
 		for i := 128; i < size; i++ {
 			profile[i] = byte(i * i >> 3)
 		}
-		got, err := EncodeJPEG(m, 90, profile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(EncodeJPEG(m, 90, profile))(t)
 		var segments [][]byte
 		count := byte((size + most - 1) / most)
 		for i := range count {

@@ -31,7 +31,7 @@ type Window struct{ From, Size, Lo, Hi int }
 // Whole returns the window of all outputs of an axis.
 func Whole(size int) Window { return Window{Size: size, Hi: size} }
 
-// CenterWindow returns the window that CenterCrop keeps of an axis of the given length.
+// CenterWindow returns the window that torchvision's CenterCrop keeps of an axis of the given length.
 func CenterWindow(length, size int) Window {
 	to, from, n := centre(length, size)
 	return Window{From: from - to, Size: size, Lo: to, Hi: to + n}

@@ -10,15 +10,20 @@ import (
 // checkTIFF returns an error for a kind of TIFF that x/image decodes wrongly, or calls damaged.
 func checkTIFF(data []byte) error {
 	const compression, photometric, samples, planes, extra = 0x0103, 0x0106, 0x0115, 0x011c, 0x0152
-	const rgb = 2
+	const rgb, cmyk, lab = 2, 5, 8
+	other := map[int]string{6: "old JPEG", 7: "JPEG", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}
 	n := tiffTag(data, samples)
 	switch v := tiffTag(data, compression); {
 	case v >= 2 && v <= 4: // inverted in some files
 		return errors.New("fax compression is not supported; save it as PNG")
+	case other[v] != "":
+		return fmt.Errorf("%s compression is not supported; save it as PNG", other[v])
+	case tiffTag(data, photometric) == cmyk || tiffTag(data, photometric) == lab:
+		return errors.New("CMYK and Lab are not supported; save it as PNG")
 	case n > 1 && tiffTag(data, planes) == 2:
 		return errors.New("separate planes for the colours are not supported; save it as PNG")
 	case tiffTag(data, photometric) == rgb && (n > 4 || n == 4 && tiffTag(data, extra) == 0):
-		return fmt.Errorf("RGB with %d samples of which the last is no opacity is not supported; save it as PNG", n)
+		return fmt.Errorf("RGB with %d samples of which the last is not opacity is not supported; save it as PNG", n)
 	}
 	return nil
 }

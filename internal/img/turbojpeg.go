@@ -103,6 +103,7 @@ type turbo struct {
 // turboParts holds functions of TurboJPEG 3, or zeros.
 type turboParts struct {
 	set        uintptr `name:"tj3Set"`
+	get        uintptr `name:"tj3Get"`
 	region     uintptr `name:"tj3SetCroppingRegion"`
 	decompress uintptr `name:"tj3Decompress8"`
 }
@@ -116,20 +117,26 @@ type turboCall struct {
 	file, pixels                  []byte // kept alive
 }
 
-// The values of TJSAMP_422, TJSAMP_420, TJPF_RGB, TJCS_GRAY, TJFLAG_STOPONWARNING, TJFLAG_LIMITSCANS and
-// of parameters in turbojpeg.h. The exact inverse transform and the triangle filter for chroma need no
-// flag: they are the default.
+// The values of TJSAMP_422, TJSAMP_420, TJPF_RGB, TJPF_CMYK, TJCS_GRAY, TJCS_YCCK, TJFLAG_STOPONWARNING,
+// TJFLAG_LIMITSCANS and of parameters in turbojpeg.h. The exact inverse transform and the triangle filter for chroma
+// need no flag: they are the default.
 const (
 	turbo422           = 1
 	turbo420           = 2
 	turboRGB           = 0
 	turboGray          = 2 // 0 is RGB, 1 YCbCr; above are those of four channels
+	turboYCCK          = 4
+	turboCMYK          = 11
 	turboStopOnWarning = 1 << 13
 	turboLimitScans    = 1 << 15
 
-	turboParamStop  = 0  // TJPARAM_STOPONWARNING
-	turboParamScans = 13 // TJPARAM_SCANLIMIT
-	turboMostScans  = 500
+	turboParamStop     = 0  // TJPARAM_STOPONWARNING
+	turboParamSampling = 4  // TJPARAM_SUBSAMP
+	turboParamWidth    = 5  // TJPARAM_JPEGWIDTH
+	turboParamHeight   = 6  // TJPARAM_JPEGHEIGHT
+	turboParamColours  = 8  // TJPARAM_COLORSPACE
+	turboParamScans    = 13 // TJPARAM_SCANLIMIT
+	turboMostScans     = 500
 )
 
 // The probes are 19×11 pixels of 4:2:0, baseline, and 4:4:0, progressive: a computed pattern that
@@ -141,11 +148,23 @@ var (
 	probe440 string
 )
 
-// probes returns the probes with the hashes of the pixels that Pillow 12 decodes from them.
-func probes() map[string]string {
-	return map[string]string{
-		"823e5316fcde529d783f9f08ed1718339f8a00bcac65fce62971d3613cd8be6e": probe420,
-		"f79829992a7aa2dbaf050cff9b159f567669bd0a7000bacac5a3b621469d1886": probe440,
+// probe is a file, and the hash of the pixels that Pillow 12 decodes from it, by its method draft for a reduction.
+type probe struct {
+	file      string
+	reduction int
+	sha256    string
+}
+
+func probes() []probe {
+	return []probe{
+		{probe420, 1, "823e5316fcde529d783f9f08ed1718339f8a00bcac65fce62971d3613cd8be6e"},
+		{probe440, 1, "f79829992a7aa2dbaf050cff9b159f567669bd0a7000bacac5a3b621469d1886"},
+		{probe420, 2, "025392392ee7ce78f9929bae49cb284532c6215370ddd22765e4aa0f891ca22a"},
+		{probe440, 2, "3345b9bf193026e13dcbf6e064540f749857b6e8e25498e74ceb85b70e4088ed"},
+		{probe420, 4, "68e9d1619720f8ca0e3a9736b20bd99b146f3cb2d11f9af9f6272c4c90420c8b"},
+		{probe440, 4, "6aaa2b15bc9e958ccc11d7c3638c2f483e5886e8a6205451f69dc17af93bc40d"},
+		{probe420, 8, "485eaf1e63113c65667f6ced70e56cc31e7c815b5ca475ccc464cf6114af42d9"},
+		{probe440, 8, "8bb45055bf77ac7be73637ff1caac7a0eb5894df251807f4ef2a0d7d4114a26d"},
 	}
 }
 
@@ -164,12 +183,12 @@ func openTurbo(names ...string) (*turbo, error) {
 	if lib.Functions(&t.parts) != nil {
 		t.parts = turboParts{} // version 2
 	}
-	for want, file := range probes() {
+	for _, p := range probes() {
 		var m RGB
-		if _, err := t.DecodeJPEG(&m, []byte(file), 19, 11, image.Rect(0, 0, 19, 11)); err != nil {
+		if _, err := t.DecodeJPEG(&m, []byte(p.file), 19, 11, p.reduction, image.Rect(0, 0, 19, 11)); err != nil {
 			return nil, fmt.Errorf("%s does not decode: %w", lib.Path, err)
 		}
-		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != want {
+		if sum := sha256.Sum256(m.Pix); hex.EncodeToString(sum[:]) != p.sha256 {
 			return nil, fmt.Errorf("%s decodes the probes to other pixels than Pillow does", lib.Path)
 		}
 	}
@@ -184,36 +203,48 @@ func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 //
 // The library must read the same header as this package before it writes anything. It does not
 // decode a file that the two understand differently.
-func (t *turbo) DecodeJPEG(dst *RGB, data []byte, w, h int, part image.Rectangle) (at image.Point, err error) {
+func (t *turbo) DecodeJPEG(dst *RGB, data []byte, w, h, reduction int, part image.Rectangle) (at image.Point,
+	err error) {
 	whole := image.Rect(0, 0, w, h)
-	if t.parts.region != 0 && part != whole {
-		if at, err = t.decode(dst, data, whole, part); err == nil {
+	if t.parts.region != 0 && part != whole && reduction == 1 {
+		if at, err = t.decode(dst, data, whole, part, 1); err == nil {
 			return at, nil
 		}
 	}
-	return t.decode(dst, data, whole, whole)
+	return t.decode(dst, data, whole, whole, reduction)
 }
 
-// decode decodes a part of a file, with a margin.
-func (t *turbo) decode(dst *RGB, data []byte, whole, part image.Rectangle) (at image.Point, err error) {
+// decode decodes a part of a file, with a margin, or all of it, reduced.
+func (t *turbo) decode(dst *RGB, data []byte, whole, part image.Rectangle, reduction int) (at image.Point, err error) {
 	call := t.take()
 	if call == nil {
 		return at, errTurbo
 	}
 	call.file = data
-	if !call.reads(t.header) || int(call.width) != whole.Max.X || int(call.height) != whole.Max.Y || call.kind < 0 ||
-		call.kind > turboGray {
+	if !call.reads(t.header, &t.parts) || int(call.width) != whole.Max.X || int(call.height) != whole.Max.Y ||
+		call.kind < 0 || call.kind > turboYCCK {
 		t.end(call)
 		return at, errTurbo
 	}
 	if part != whole {
 		part = call.withMargin(part)
+	} else {
+		whole = Reduced(whole, reduction)
+		part, call.width, call.height = whole, int32(whole.Dx()), int32(whole.Dy())
 	}
 	dst.reset(part.Dx(), part.Dy())
 	call.pixels = dst.Pix
 	decoded := false
-	if part == whole {
-		decoded = call.decodes(t.decompress)
+	if call.kind > turboGray {
+		call.pixels = make([]byte, 4*whole.Dx()*whole.Dy())
+		if decoded = call.decodes(t.decompress, turboCMYK, 4); decoded {
+			for i, p := range triples(dst.Pix) { // inverted, as Adobe writes and Pillow reads all of them
+				p = fromCMYK([]byte{^call.pixels[4*i], ^call.pixels[4*i+1], ^call.pixels[4*i+2], ^call.pixels[4*i+3]})
+				triples(dst.Pix)[i] = p
+			}
+		}
+	} else if part == whole {
+		decoded = call.decodes(t.decompress, turboRGB, 3)
 	} else {
 		decoded = call.decodesPart(&t.parts, part)
 	}
@@ -225,7 +256,7 @@ func (t *turbo) decode(dst *RGB, data []byte, whole, part image.Rectangle) (at i
 	return part.Min, nil
 }
 
-var errTurbo = fmt.Errorf("libjpeg-turbo leaves this file: %w", errors.ErrUnsupported)
+var errTurbo = fmt.Errorf("libjpeg-turbo cannot decode this file: %w", errors.ErrUnsupported)
 
 // take returns a decompressor, or nil if the library cannot make one.
 func (t *turbo) take() *turboCall {
@@ -258,24 +289,32 @@ func (t *turbo) end(call *turboCall) {
 	dlopen.Call(t.destroy, call.args[:1]...)
 }
 
-// reads lets the library read the header.
-func (c *turboCall) reads(header uintptr) bool {
+// reads lets the library read the header. Neither version names every sampling: the second still reports the sizes, the
+// third only when it is asked for each.
+func (c *turboCall) reads(header uintptr, parts *turboParts) bool {
 	c.args = [9]uintptr{
 		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
 		uintptr(unsafe.Pointer(&c.width)), uintptr(unsafe.Pointer(&c.height)),
 		uintptr(unsafe.Pointer(&c.sampling)), uintptr(unsafe.Pointer(&c.kind)),
 	}
+	c.width, c.height, c.sampling = 0, 0, 0
 	result := dlopen.Call(header, c.args[:7]...)
 	runtime.KeepAlive(c)
-	return int32(result) == 0
+	if int32(result) != 0 && parts.get != 0 {
+		for i, to := range []*int32{&c.sampling, &c.width, &c.height, &c.kind} {
+			params := []uintptr{turboParamSampling, turboParamWidth, turboParamHeight, turboParamColours}
+			*to = int32(dlopen.Call(parts.get, c.handle, params[i]))
+		}
+	}
+	return int32(result) == 0 || c.width > 0 && c.sampling < 0
 }
 
 // decodes lets the library decode the pixels.
-func (c *turboCall) decodes(decompress uintptr) bool {
+func (c *turboCall) decodes(decompress, format uintptr, channels int32) bool {
 	c.args = [9]uintptr{
 		c.handle, uintptr(unsafe.Pointer(unsafe.SliceData(c.file))), uintptr(len(c.file)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(c.pixels))),
-		uintptr(c.width), uintptr(3 * c.width), uintptr(c.height), turboRGB, turboStopOnWarning | turboLimitScans,
+		uintptr(c.width), uintptr(channels * c.width), uintptr(c.height), format, turboStopOnWarning | turboLimitScans,
 	}
 	result := dlopen.Call(decompress, c.args[:]...)
 	runtime.KeepAlive(c)

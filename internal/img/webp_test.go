@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // animate wraps the chunk of a still WebP of 6×4 pixels as the first of two frames, at a place on a canvas.
@@ -33,23 +35,14 @@ func animate(tb testing.TB, still []byte, x, y, w, h int) []byte {
 
 func TestAnimatedWebPIsItsFirstFrame(t *testing.T) {
 	const text = "UklGRjYAAABXRUJQVlA4TCoAAAAvBcAAELkyRPQ/dhHR/4BBtpGKeP46d/8MIyMQSPYnzOYJnAAmoiIR0j8="
-	still, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	still := must.Get(base64.StdEncoding.DecodeString(text))(t)
 	d := &Decoder{}
-	want, err := d.Decode(still)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(d.Decode(still))(t)
 	whole, err := d.Decode(animate(t, still, 0, 0, 6, 4))
 	if err != nil || !bytes.Equal(whole.Pix, want.Pix) {
 		t.Errorf("%v: not the pixels of the frame", err)
 	}
-	part, err := d.Decode(animate(t, still, 2, 4, 9, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(d.Decode(animate(t, still, 2, 4, 9, 8)))(t)
 	for y := range 8 {
 		for x := range 9 {
 			expect := [3]byte{255, 255, 255}

@@ -15,6 +15,7 @@ type scheduler struct {
 	zero  bool   // the first task is always 0, and an array has no gaps; otherwise the user numbers the tasks
 	none  string // value of index in a job that is no array; "" if it is then unset
 	count string // number of tasks; "" if it is unknown
+	alone string // value of count in a job that is no array, which may also lack it; "" if index tells
 	// ends of the array and the step between its tasks; "" if they are unknown
 	first, last, step string
 }
@@ -30,6 +31,8 @@ var schedulers = []scheduler{
 	{name: "LSF", index: "LSB_JOBINDEX", none: "0"},
 	{name: "PBS", index: "PBS_ARRAY_INDEX"},
 	{name: "Torque", index: "PBS_ARRAYID"},
+	// The tasks of srun, if they are no array. One that srun started alone is no part of anything.
+	{name: "srun", index: "SLURM_PROCID", zero: true, count: "SLURM_STEP_NUM_TASKS", alone: "1"},
 }
 
 // Slice reads "3/8" as slice 3 of 8.
@@ -55,6 +58,9 @@ func Slice(text string, getenv func(string) string) (n, of int, err error) {
 		return n, of, nil
 	}
 	for _, s := range schedulers {
+		if s.alone != "" && (getenv(s.count) == "" || getenv(s.count) == s.alone) {
+			continue
+		}
 		if value := getenv(s.index); value != "" && value != s.none {
 			return s.slice(value, of, getenv)
 		}
@@ -107,7 +113,7 @@ func (s *scheduler) tasks(getenv func(string) string) (int, error) {
 	count, counted := number(s.count)
 	if s.zero {
 		if !counted {
-			return 0, fmt.Errorf("%s does not say how many tasks the job has", s.name)
+			return 0, fmt.Errorf("%s does not give the number of tasks of the job", s.name)
 		}
 		return count, nil
 	}
@@ -115,7 +121,7 @@ func (s *scheduler) tasks(getenv func(string) string) (int, error) {
 	last, ends := number(s.last)
 	step, stepped := number(s.step)
 	if !begins || !ends || !counted && !stepped {
-		return 0, fmt.Errorf("%s does not say which tasks the array has", s.name)
+		return 0, fmt.Errorf("%s does not list the tasks of the array", s.name)
 	}
 	if first != 1 || counted && count != last || stepped && step > 1 {
 		return 0, fmt.Errorf("the array has tasks from %d to %d, but not all from 1 on", first, last)

@@ -27,7 +27,7 @@ func TestSliceIsReadFromTextOrScheduler(t *testing.T) {
 		{"", nil, 0, 0, "N/T"}, {"auto/0", slurm("1", "1", "1", "1"), 0, 0, "N/T"},
 		{"auto", nil, 0, 0, "no scheduler"}, {"auto/8", nil, 0, 0, "no scheduler"},
 
-		// The whole array, and the tasks that `hgld shards plan --missing 8` lists.
+		// The whole array, and the tasks that `--slice missing/8` lists.
 		{"auto", slurm("3", "1", "8", "8"), 3, 8, ""},
 		{"auto/8", slurm("3", "1", "8", "8"), 3, 8, ""},
 		{"auto/8", slurm("4", "4", "4", "1"), 4, 8, ""},
@@ -60,6 +60,13 @@ func TestSliceIsReadFromTextOrScheduler(t *testing.T) {
 		{"auto/8", map[string]string{"PBS_ARRAY_INDEX": "6"}, 6, 8, ""},
 		{"auto", map[string]string{"PBS_ARRAY_INDEX": "6"}, 0, 0, "auto/8"},
 		{"auto/8", map[string]string{"PBS_ARRAYID": "8"}, 8, 8, ""},
+
+		{"auto/4", map[string]string{"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}, 4, 4, ""},
+		{"auto", map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}, 1, 4, ""},
+		{"auto/8", map[string]string{"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}, 0, 0, "3/8"},
+		{"auto/4", map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, 0, 0, "no scheduler"},
+		{"auto/4", map[string]string{"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, 0, 0, "no scheduler"},
+		{"auto/8", map[string]string{"SLURM_ARRAY_TASK_ID": "5", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}, 5, 8, ""},
 	} {
 		n, of, err := Slice(c.text, func(name string) string { return c.env[name] })
 		if n != c.n || of != c.of || (err == nil) != (c.wrong == "") || err != nil &&

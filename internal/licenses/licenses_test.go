@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write LICENSES")
@@ -29,30 +30,18 @@ func collected(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	found := map[string]map[string]string{"Go, the standard library": {}}
 	read := func(module, root, dir string) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if e.IsDir() || !texts.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".go") ||
 				slices.Contains(notOurs, e.Name()) {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			name, err := filepath.Rel(root, filepath.Join(dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
+			name := must.Get(filepath.Rel(root, filepath.Join(dir, e.Name())))(t)
 			found[module][filepath.ToSlash(name)] = strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n"))
 		}
 	}
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	goroot := must.Get(exec.Command("go", "env", "GOROOT").Output())(t)
 	read("Go, the standard library", strings.TrimSpace(string(goroot)), strings.TrimSpace(string(goroot)))
 	for _, target := range []string{"linux/amd64", "darwin/arm64", "windows/amd64"} {
 		system, processor, _ := strings.Cut(target, "/")
@@ -104,10 +93,7 @@ func document(t *testing.T, found map[string]map[string]string) string {
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.heading, b.heading) })
 	var b strings.Builder
 	for _, name := range []string{"LICENSE", "NOTICE"} {
-		text, err := os.ReadFile(filepath.Join(goldens.Root(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), name)))(t)
 		fmt.Fprintf(&b, "hgld: %s\n\n%s\n\n", name, strings.TrimSpace(string(text)))
 	}
 	b.WriteString("Licences and notices of the modules that are linked into hgld follow.\n")
@@ -120,9 +106,7 @@ func document(t *testing.T, found map[string]map[string]string) string {
 func TestEveryLinkedModuleHasItsLicense(t *testing.T) {
 	want := document(t, collected(t))
 	if *update {
-		if err := os.WriteFile("LICENSES", []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("LICENSES", []byte(want), 0o644))
 		return
 	}
 	if All() != want {

@@ -13,17 +13,13 @@ import (
 	"math"
 	"strings"
 	"unicode/utf16"
+
+	"hgld/internal/budget"
 )
 
 // Value is a variable, or an element of a cell or structure: []float64, string, []Value (a cell), []map[string]Value
 // (an array of structures), or nil for a class that is not read. Arrays are in column-major order.
 type Value any
-
-// Limits on what a file may claim.
-const (
-	mostBytes = 512 << 20 // of the file and of what its compressed variables hold
-	mostDepth = 16        // cells and structures inside one another
-)
 
 // The types of data elements, and the classes of arrays.
 const (
@@ -51,19 +47,21 @@ const (
 
 // Read reads the variables of a file by name.
 func Read(r io.Reader) (map[string]Value, error) {
-	data, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, budget.Bytes+1))
 	if err != nil {
 		return nil, err
 	}
-	f := &file{left: mostBytes}
+	limit, err := budget.Of(int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	f := &file{budget: limit}
 	const header = 128
 	switch {
-	case len(data) > mostBytes:
-		return nil, fmt.Errorf("it has more than %d bytes", mostBytes)
 	case bytes.HasPrefix(data, []byte("MATLAB 7.3")) || bytes.HasPrefix(data, []byte("\x89HDF")):
 		return nil, errors.New("it is of MATLAB 7.3, want version 5 to 7: save(FILE, '-v7')")
 	case len(data) < header || string(data[126:128]) != "IM" && string(data[126:128]) != "MI":
-		return nil, errors.New("it is no MATLAB file of version 5")
+		return nil, errors.New("it is not a MATLAB file of version 5")
 	}
 	f.order = binary.ByteOrder(binary.LittleEndian)
 	if string(data[126:128]) == "MI" {
@@ -94,8 +92,8 @@ func Read(r io.Reader) (map[string]Value, error) {
 
 // file is a file that is being read.
 type file struct {
-	order binary.ByteOrder
-	left  int64 // bytes that compressed variables may still have
+	order  binary.ByteOrder
+	budget *budget.Budget // counts what compressed variables have
 }
 
 // element is a data element.
@@ -137,12 +135,12 @@ func (f *file) inflate(data []byte) (element, error) {
 	if err != nil {
 		return element{}, err
 	}
-	plain, err := io.ReadAll(io.LimitReader(z, f.left+1))
+	plain, err := io.ReadAll(io.LimitReader(z, f.budget.Left()+1))
+	if err == nil {
+		err = f.budget.Expand("its variables have", len(plain))
+	}
 	if err != nil {
 		return element{}, err
-	}
-	if f.left -= int64(len(plain)); f.left < 0 {
-		return element{}, fmt.Errorf("its variables have more than %d bytes", mostBytes)
 	}
 	e, _, err := f.next(plain)
 	return e, err
@@ -150,8 +148,8 @@ func (f *file) inflate(data []byte) (element, error) {
 
 // matrix reads the parts of an array.
 func (f *file) matrix(data []byte, depth int) (name string, v Value, err error) {
-	if depth > mostDepth {
-		return "", nil, fmt.Errorf("more than %d cells or structures inside one another", mostDepth)
+	if err := budget.Deep("cells and structures have", depth); err != nil {
+		return "", nil, err
 	}
 	if len(data) == 0 {
 		return "", []float64{}, nil // an empty field
@@ -194,7 +192,7 @@ func (f *file) count(dims []byte) (int, error) {
 	n := int64(1)
 	for ; len(dims) >= 4; dims = dims[4:] {
 		d := int64(int32(f.order.Uint32(dims)))
-		if d < 0 || n > 0 && d > mostBytes/n {
+		if d < 0 || n > 0 && d > budget.Bytes/n {
 			return 0, errors.New("an array has dimensions that do not fit the file")
 		}
 		n *= d
@@ -242,7 +240,7 @@ func (f *file) structures(data []byte, count, depth int) ([]map[string]Value, er
 		name, _, _ := strings.Cut(string(n[:width]), "\x00")
 		fields = append(fields, name)
 	}
-	if len(fields) > 0 && count > mostBytes/len(fields) {
+	if len(fields) > 0 && count > budget.Bytes/len(fields) {
 		return nil, errCut
 	}
 	values, _, err := f.cells(data, count*len(fields), depth)

@@ -8,20 +8,18 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/budget"
+	"hgld/internal/testing/must"
 )
 
 // The files of testdata were written by SciPy; make.py says how.
 func TestVariablesAreThoseThatSciPySaved(t *testing.T) {
 	for _, name := range []string{"plain", "compressed"} {
-		f, err := os.Open("testdata/" + name + ".mat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open("testdata/" + name + ".mat"))(t)
 		got, err := Read(f)
 		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		number := func(x ...float64) []float64 { return x }
 		car := func(path string, x, class, test float64) map[string]Value {
 			return map[string]Value{"relative_im_path": path, "bbox_x1": number(x), "class": number(class), "test": number(test)}
@@ -46,10 +44,7 @@ func TestVariablesAreThoseThatSciPySaved(t *testing.T) {
 
 // A text in place of an array, cut at any byte or with any byte changed, is read or is an error.
 func TestDamagedFilesEndWithAnError(t *testing.T) {
-	whole, err := os.ReadFile("testdata/plain.mat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile("testdata/plain.mat"))(t)
 	for n := range whole {
 		if _, err := Read(bytes.NewReader(whole[:n])); err == nil && n < 128 {
 			t.Errorf("%d bytes were read", n)
@@ -61,7 +56,7 @@ func TestDamagedFilesEndWithAnError(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		"MATLAB 7.3": "MATLAB 7.3 MAT-file", "no MATLAB file": strings.Repeat("x", 200), "": string(whole[:128]),
+		"MATLAB 7.3": "MATLAB 7.3 MAT-file", "not a MATLAB file": strings.Repeat("x", 200), "": string(whole[:128]),
 	} {
 		if _, err := Read(strings.NewReader(text)); (err == nil) != (want == "") || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%.10q: %v, want %q", text, err, want)
@@ -92,7 +87,7 @@ func TestHostileFilesEndAtOnce(t *testing.T) {
 	}
 	header := append(bytes.Repeat([]byte{' '}, 126), 'I', 'M')
 	deep := matrix(classChar, []int32{0, 0}, []byte{typeUint8, 0, 0, 0, 0, 0, 0, 0})
-	for range 40 {
+	for range budget.Depth + 1 {
 		deep = matrix(classCell, []int32{1, 1}, deep)
 	}
 	for name, text := range map[string][]byte{
@@ -109,10 +104,7 @@ func TestHostileFilesEndAtOnce(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"plain", "compressed"} {
-		data, err := os.ReadFile("testdata/" + name + ".mat")
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("testdata/" + name + ".mat"))(f)
 		f.Add(data)
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) { Read(bytes.NewReader(data)) })

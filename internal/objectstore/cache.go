@@ -3,7 +3,6 @@ package objectstore
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
@@ -52,10 +51,10 @@ const (
 func openCache() (*cache, error) {
 	c := &cache{dir: os.Getenv(CacheVariable), most: defaultCacheBytes}
 	if text := os.Getenv(CacheSizeVariable); text != "" {
-		var err error
-		if c.most, err = parseBytes(text); err != nil {
-			return nil, &ConfigError{"$" + CacheSizeVariable,
-				"is no size; want a number of bytes such as 50GB, or 0 for no cache"}
+		var ok bool
+		if c.most, ok = parseBytes(text); !ok {
+			return nil, misconfigured("$"+CacheSizeVariable,
+				"is not a size; want a number of bytes such as 50GB, or 0 for no cache")
 		}
 	}
 	if c.dir == "" {
@@ -70,30 +69,29 @@ func openCache() (*cache, error) {
 
 var sizes = regexp.MustCompile(`^(\d+) ?([kKMGT]?)B?$`)
 
-func parseBytes(text string) (int64, error) {
+func parseBytes(text string) (n int64, ok bool) {
 	m := sizes.FindStringSubmatch(text)
 	if m == nil {
-		return 0, errors.New("no size")
+		return 0, false
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	unit := map[string]int64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[m[2]]
-	if err != nil || n > 1e18/unit {
-		return 0, errors.New("no size")
-	}
-	return n * unit, nil
+	return n * unit, err == nil && n <= 1e18/unit
 }
 
-// scratch creates a file of this process that disappears with it or with its last use.
-func (c *cache) scratch() (*atomicfile.ScratchFile, error) {
-	dir := filepath.Join(c.dir, "tmp")
-	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+// Scratch creates a file of this machine for what is to be uploaded or was downloaded. It disappears with the process
+// or with its last use. The error is a [*LocalError].
+func (s *Store) Scratch() (*atomicfile.ScratchFile, error) {
+	dir := filepath.Join(s.cache.dir, "tmp")
+	err := atomicfile.MkdirAll(dir, 0o700)
+	if err == nil {
+		var f *atomicfile.ScratchFile
+		if f, err = atomicfile.Scratch(dir); err == nil {
+			return f, nil
+		}
 	}
-	return atomicfile.Scratch(dir)
+	return nil, &LocalError{err}
 }
-
-// Scratch creates a file of this machine for what is to be uploaded or was downloaded.
-func (s *Store) Scratch() (*atomicfile.ScratchFile, error) { return s.cache.scratch() }
 
 func (c *cache) path(object string, block int64) string {
 	return filepath.Join(c.dir, object[:2], fmt.Sprintf("%s-%08d", object, block))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,16 +20,11 @@ import (
 	"gopkg.in/ini.v1"
 
 	"hgld/internal/regular"
+	"hgld/internal/usage"
 )
 
-// ConfigError reports a setting of the environment or of a profile that cannot be used. It never holds the value.
-type ConfigError struct {
-	From string // the variable, or the profile with its file
-	What string // what is wrong, and what is expected
-}
-
-// Error names the setting.
-func (e *ConfigError) Error() string { return e.From + " " + e.What }
+// misconfigured is the error for a variable, or a profile with its file, that cannot be used. It never holds the value.
+func misconfigured(from, what string) error { return usage.Errorf("%s %s", from, what) }
 
 // defaultTries is how often a request is made that fails for the moment, as AWS_MAX_ATTEMPTS says otherwise.
 const defaultTries = 10
@@ -70,21 +66,36 @@ func configure() (*config, error) {
 	}
 	if text := os.Getenv("AWS_MAX_ATTEMPTS"); text != "" {
 		if c.tries, err = strconv.Atoi(text); err != nil || c.tries < 1 {
-			return nil, &ConfigError{"$AWS_MAX_ATTEMPTS", "is no number of tries; want 1 or more"}
+			return nil, misconfigured("$AWS_MAX_ATTEMPTS", "is not a number of tries; want 1 or more")
 		}
 	}
 	if file := cmp.Or(os.Getenv("AWS_CA_BUNDLE"), profile["ca_bundle"]); file != "" {
 		text, err := regular.ReadFile(file)
 		if err != nil {
-			return nil, &ConfigError{"$AWS_CA_BUNDLE", "cannot be read: " + err.Error()}
+			return nil, misconfigured("$AWS_CA_BUNDLE", "cannot be read: "+err.Error())
 		}
 		c.roots = x509.NewCertPool()
 		if !c.roots.AppendCertsFromPEM(text) {
-			return nil, &ConfigError{"$AWS_CA_BUNDLE", "has no certificate; want a file of PEM certificates"}
+			return nil, misconfigured("$AWS_CA_BUNDLE", "has no certificate; want a file of PEM certificates")
 		}
 	}
 	c.creds, err = findCredentials(c.region)
 	return c, err
+}
+
+// endpointOf splits the address of a server.
+func endpointOf(text, from string) (host string, secure bool, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "", false, misconfigured(from, "is not the address of a server; want https://host or http://host:9000")
+	case u.User != nil:
+		return "", false, misconfigured(from, "has a name or password; give the credentials in AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, or in a profile")
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
+		return "", false, misconfigured(from, "has a path; want https://host or http://host:9000")
+	}
+	return u.Host, u.Scheme == "https", nil
 }
 
 // readProfile returns the settings of the profile, those of the credentials file before those of the config file.
@@ -106,11 +117,12 @@ func readProfile() (map[string]string, error) {
 			continue
 		}
 		if err != nil {
-			return nil, &ConfigError{from[0], "cannot be read: " + err.Error()}
+			return nil, misconfigured(from[0], "cannot be read: "+err.Error())
 		}
 		file, err := ini.Load(text)
 		if err != nil { // whose text may show a line with a secret
-			return nil, &ConfigError{from[0], "is no file of AWS profiles; want lines such as [default] and region = eu-west-1"}
+			return nil, misconfigured(from[0],
+				"is not a file of AWS profiles; want lines such as [default] and region = eu-west-1")
 		}
 		if !file.HasSection(from[1]) {
 			continue
@@ -121,8 +133,8 @@ func readProfile() (map[string]string, error) {
 		}
 	}
 	if chosen && !found {
-		return nil, &ConfigError{"$AWS_PROFILE", fmt.Sprintf("is %.80q, but no such profile is in ~/.aws/config or "+
-			"~/.aws/credentials", name)}
+		return nil, misconfigured("$AWS_PROFILE", fmt.Sprintf("is %.80q, but no such profile is in ~/.aws/config or "+
+			"~/.aws/credentials", name))
 	}
 	return values, nil
 }
@@ -135,7 +147,7 @@ func findCredentials(region string) (*credentials.Credentials, error) {
 	case id != "" && secret != "":
 		return credentials.NewStaticV4(id, secret, os.Getenv("AWS_SESSION_TOKEN")), nil
 	case id != "" || secret != "":
-		return nil, &ConfigError{"$AWS_ACCESS_KEY_ID", "and $AWS_SECRET_ACCESS_KEY belong together, but only one is set"}
+		return nil, misconfigured("$AWS_ACCESS_KEY_ID", "and $AWS_SECRET_ACCESS_KEY belong together, but only one is set")
 	}
 	name, chosen := profileName()
 	file := credentials.NewFileAWSCredentials("", name)
@@ -144,8 +156,8 @@ func findCredentials(region string) (*credentials.Credentials, error) {
 	case err == nil && value.AccessKeyID != "":
 		return file, nil
 	case chosen:
-		return nil, &ConfigError{fmt.Sprintf("the profile %.80q", name), "has no credentials that can be used here; want " +
-			"aws_access_key_id and aws_secret_access_key, a credential_process, or a session of aws sso login"}
+		return nil, misconfigured(fmt.Sprintf("the profile %.80q", name), "has no credentials that can be used here; want "+
+			"aws_access_key_id and aws_secret_access_key, a credential_process, or a session of aws sso login")
 	}
 	asks := os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" || os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" ||
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI") != ""
@@ -160,8 +172,8 @@ func findCredentials(region string) (*credentials.Credentials, error) {
 			return iam, nil
 		}
 		if asks {
-			return nil, &ConfigError{"the role of this machine", "gives no credentials; want what " +
-				"$AWS_WEB_IDENTITY_TOKEN_FILE, or the container's variables, promise"}
+			return nil, misconfigured("the role of this machine", "gives no credentials; want what "+
+				"$AWS_WEB_IDENTITY_TOKEN_FILE, or the container's variables, promise")
 		}
 	}
 	return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
@@ -182,7 +194,7 @@ func (c *config) client() (*minio.Core, error) {
 	client, err := minio.New(c.host, &minio.Options{Creds: c.creds, Secure: c.secure, Region: c.region,
 		Transport: transport, MaxRetries: 1})
 	if err != nil {
-		return nil, &ConfigError{"the address of the object store", "cannot be used; want https://host or http://host:port"}
+		return nil, misconfigured("the address of the object store", "cannot be used; want https://host or http://host:9000")
 	}
 	client.SetAppInfo("hgld", "1")
 	return &minio.Core{Client: client}, nil

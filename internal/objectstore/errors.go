@@ -16,8 +16,12 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Kind is what an error means to whom may act on it.
+// Kind classifies an error by how a caller can respond.
 type Kind int
+
+// Rights names what the credentials must allow.
+const Rights = "reading needs s3:GetObject and s3:ListBucket, writing also s3:PutObject, s3:DeleteObject and " +
+	"s3:AbortMultipartUpload"
 
 // The kinds of errors.
 const (
@@ -82,7 +86,7 @@ func passes(err error) bool {
 		return false
 	case errors.As(err, &name):
 		return !name.IsNotFound
-	case errors.Is(err, errLocal), errors.Is(err, context.Canceled):
+	case errors.As(err, new(*LocalError)), errors.Is(err, context.Canceled):
 		return false
 	}
 	return errors.As(err, new(*url.Error)) || errors.As(err, new(net.Error)) || errors.As(err, new(*xml.SyntaxError)) ||
@@ -93,25 +97,29 @@ func passes(err error) bool {
 var (
 	errShort   = errors.New("the answer ended early")
 	errStalled = errors.New("the server sent nothing for a minute")
-	errLocal   = errors.New("this machine") // marks an error of this machine's files
 )
+
+// LocalError is an error of this machine in reading an object, such as that of a full disk: neither the store nor the
+// object is at fault.
+type LocalError struct{ Err error }
+
+// Error returns the text of the fault.
+func (e *LocalError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e *LocalError) Unwrap() error { return e.Err }
 
 // explain turns the last error of a request into the package's own.
 func (s *Store) explain(op, name string, tries int, err error) error {
-	if errors.Is(err, errLocal) || errors.Is(err, context.Canceled) {
+	if errors.As(err, new(*LocalError)) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	e := &Error{Op: op, URL: s.URL(name), Kind: Refused, Tries: tries, Signed: s.signed()}
 	answer, ok := asResponse(err)
-	switch {
-	case !ok && passes(err):
-		e.Kind, e.What = Temporary, s.scrub(short(err))
-		return e
-	case !ok && errors.As(err, new(*net.DNSError)):
-		e.Kind, e.What = Temporary, s.scrub(short(err))
-		return e
-	case !ok:
-		e.What = s.scrub(short(err))
+	if !ok {
+		if e.What = s.scrub(short(err)); passes(err) || errors.As(err, new(*net.DNSError)) {
+			e.Kind = Temporary
+		}
 		return e
 	}
 	switch {
@@ -151,10 +159,7 @@ func short(err error) string {
 
 // scrub removes credentials from a text of the server.
 func (s *Store) scrub(text string) string {
-	value, err := s.config.creds.GetWithContext(nil)
-	if err != nil {
-		return text
-	}
+	value, _ := s.config.creds.GetWithContext(nil)
 	for _, secret := range []string{value.SessionToken, value.SecretAccessKey, value.AccessKeyID} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "…")
@@ -164,6 +169,6 @@ func (s *Store) scrub(text string) string {
 }
 
 func (s *Store) signed() bool {
-	value, err := s.config.creds.GetWithContext(nil)
-	return err == nil && value.AccessKeyID != ""
+	value, _ := s.config.creds.GetWithContext(nil)
+	return value.AccessKeyID != ""
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/minio/minio-go/v7"
+	"hgld/internal/metrics"
 )
 
 // Object is one version of an object, open for reading at any place. It is safe for concurrent use. If the object is
@@ -25,7 +25,7 @@ type Object struct {
 	fetching map[int64]chan struct{} // blocks on their way, of which several may share a channel
 }
 
-// Open implements Reader. Reads by ReadAt end with ctx.
+// Open opens an object for reading at any place, through the cache. Reads by ReadAt end with ctx.
 func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
 	info, err := s.Stat(ctx, name)
 	if err != nil {
@@ -167,12 +167,14 @@ func (o *Object) fromCache(p []byte, at, block int64) bool {
 	checked := o.checked[block]
 	o.mu.Unlock()
 	if checked && o.store.cache.read(o.id, block, piece, from-start) {
+		metrics.Add("hgld_store_cache_hits_total", 1)
 		return true
 	}
 	whole := make([]byte, o.length(block))
 	if !o.store.cache.check(o.id, block, whole) {
 		return false
 	}
+	metrics.Add("hgld_store_cache_hits_total", 1)
 	copy(piece, whole[from-start:])
 	o.mark(block, true)
 	return true
@@ -190,6 +192,7 @@ func (o *Object) blocks(ctx context.Context, from, to int64) ([]byte, error) {
 	if err := o.fetch(ctx, data, from*blockBytes); err != nil {
 		return nil, err
 	}
+	metrics.Add("hgld_store_cache_misses_total", float64(to-from))
 	for b := from; b < to; b++ {
 		start := (b - from) * blockBytes
 		o.store.cache.keep(o.id, b, data[start:start+o.length(b)])
@@ -200,35 +203,17 @@ func (o *Object) blocks(ctx context.Context, from, to int64) ([]byte, error) {
 
 // fetch reads a range from the store.
 func (o *Object) fetch(ctx context.Context, p []byte, at int64) error {
-	got := 0 // bytes, over all tries
-	for range 1000 {
-		before := got
-		err := o.store.do(ctx, "read", o.info.Name, func(ctx context.Context) error {
-			var g minio.GetObjectOptions
-			if err := errors.Join(g.SetMatchETag(o.info.etag),
-				g.SetRange(at+int64(got), at+int64(len(p))-1)); err != nil {
-				return err
-			}
-			body, _, head, err := o.store.core.GetObject(ctx, o.store.bucket, o.store.key(o.info.Name), g)
-			if err != nil {
-				return err
-			}
-			defer body.Close()
-			if err := checkRange(head, at+int64(got)); err != nil {
-				return err
-			}
-			n, err := io.ReadFull(watched(body, body), p[got:])
-			got += n
-			if err != nil && got > before && passes(err) {
-				return errProgress
-			}
-			return err
-		})
-		if !errors.Is(err, errProgress) {
-			return err
-		}
-	}
-	return o.store.brokenAgain(o.info.Name)
+	r := span{at: at, end: at + int64(len(p)), etag: o.info.etag}
+	return o.store.stream(ctx, o.info.Name, &r, (*memory)(&p))
+}
+
+// memory is filled by what is written to it.
+type memory []byte
+
+func (m *memory) Write(p []byte) (int, error) {
+	n := copy(*m, p)
+	*m = (*m)[n:]
+	return n, nil
 }
 
 // Forget makes the cache read a range again from the store: what it holds is not what the caller expects.

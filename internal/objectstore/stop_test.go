@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/fakes3"
+	"hgld/internal/testing/must"
 )
 
 // stalling makes a server leave reads of one object without an answer, or with the beginning of one. A request that
@@ -29,13 +30,8 @@ func TestAReadInFlightEndsWithItsContext(t *testing.T) {
 			server := fakes3.Start(t)
 			t.Setenv(CacheSizeVariable, cache)
 			s, data := open(t), noise(3*blockBytes, 1)
-			if err := s.Write(t.Context(), "a", data); err != nil {
-				t.Fatal(err)
-			}
-			o, err := s.Open(t.Context(), "a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Write(t.Context(), "a", data))
+			o := must.Get(s.Open(t.Context(), "a"))(t)
 			stalled := stalling(server, after)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error)
@@ -62,13 +58,8 @@ func TestAReadInFlightEndsWithItsContext(t *testing.T) {
 func TestAReaderThatWaitsForAnotherIsStoppedAlone(t *testing.T) {
 	server := fakes3.Start(t)
 	s, data := open(t), noise(blockBytes, 1)
-	if err := s.Write(t.Context(), "a", data); err != nil {
-		t.Fatal(err)
-	}
-	o, err := s.Open(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(t.Context(), "a", data))
+	o := must.Get(s.Open(t.Context(), "a"))(t)
 	stalled := stalling(server, 0)
 	first, stopFirst := context.WithCancel(t.Context())
 	second, stopSecond := context.WithCancel(t.Context())

@@ -1,3 +1,9 @@
+// Package objectstore reads and writes objects of Amazon S3 and of servers that speak its protocol (MinIO, Ceph,
+// Google Cloud Storage, Cloudflare R2 and others). An object appears at once and whole, so nothing half-written is ever
+// seen. Requests that fail for the moment are repeated; large objects are sent by parts, and an upload that was
+// interrupted continues. Ranges are read through a cache on disk.
+//
+// Endpoint, region and credentials are found as the AWS tools find them: see [Open].
 package objectstore
 
 import (
@@ -15,47 +21,22 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
 
+	"hgld/internal/budget"
+	"hgld/internal/crash"
+	"hgld/internal/metrics"
 	"hgld/internal/objectstore/address"
+	"hgld/internal/retry"
 )
 
-// Reader is what a reader of a data set needs of a store. Names are below the store's address, with slashes.
-type Reader interface {
-	// Stat returns the size and the hash of an object.
-	Stat(ctx context.Context, name string) (Info, error)
-	// List returns the objects directly in a folder, by name.
-	List(ctx context.Context, folder string) ([]Info, error)
-	// Read returns a whole object of at most limit bytes.
-	Read(ctx context.Context, name string, limit int64) ([]byte, error)
-	// Open opens an object for reading at any place, through the cache.
-	Open(ctx context.Context, name string) (*Object, error)
-	// Download writes a whole object to w, past the cache. It returns its size.
-	Download(ctx context.Context, name string, w io.Writer) (int64, error)
-}
-
-// Writer is what a writer of a data set needs of a store. An object appears whole.
-type Writer interface {
-	// Write writes an object.
-	Write(ctx context.Context, name string, data []byte) error
-	// WriteNew writes an object that must not exist. If it does, the error is fs.ErrExist.
-	WriteNew(ctx context.Context, name string, data []byte) error
-	// Upload writes size bytes of from, which have the given SHA-256, by parts. An upload of the same bytes that was
-	// interrupted continues.
-	Upload(ctx context.Context, name string, from io.ReaderAt, size int64, sum [sha256.Size]byte) error
-	// Move gives an object another name.
-	Move(ctx context.Context, from, to string) error
-	// Remove removes objects, of which some may not exist.
-	Remove(ctx context.Context, names ...string) error
-	// AbortUploads gives up the unfinished uploads of all objects of the store.
-	AbortUploads(ctx context.Context) error
-}
-
-// Store is a place in a bucket. It is a Reader and a Writer, and safe for concurrent use.
+// Store is a place in a bucket. Names of objects are below its address, with slashes. It is safe for concurrent use.
 type Store struct {
 	address string // without a slash at the end
 	bucket  string
@@ -66,11 +47,6 @@ type Store struct {
 	part    int64         // bytes of a part of an upload
 	wait    time.Duration // before the second try of a request
 }
-
-var (
-	_ Reader = (*Store)(nil)
-	_ Writer = (*Store)(nil)
-)
 
 // Info describes an object.
 type Info struct {
@@ -97,7 +73,7 @@ var opened struct {
 //	AWS_PROFILE in ~/.aws/credentials and ~/.aws/config, else a web identity or the role of the container or instance
 //	AWS_CA_BUNDLE, AWS_MAX_ATTEMPTS, HTTPS_PROXY
 //
-// The error is an [*address.Error] or a [*ConfigError].
+// The error is an [*address.Error] or a usage error.
 func Open(place string) (*Store, error) {
 	bucket, prefix, err := address.Split(place)
 	if err != nil {
@@ -148,42 +124,75 @@ const (
 
 // do makes a request until it succeeds, fails for good or has failed for the moment too often.
 func (s *Store) do(ctx context.Context, op, name string, request func(ctx context.Context) error) error {
-	wait := s.wait
-	for try := 1; ; try++ {
-		within, cancel := context.WithTimeoutCause(ctx, 10*time.Minute, errStalled)
+	tries := 0
+	rule := retry.Rule{Tries: s.config.tries, First: s.wait, Longest: longestWait,
+		Draw: func(int) float64 { return rand.Float64() }}
+	err := rule.Do(ctx, func(time.Duration) (retry.Next, error) {
+		tries++
+		metrics.Add("hgld_store_requests_total", 1)
+		if tries > 1 {
+			metrics.Add("hgld_store_retries_total", 1)
+		}
+		within, cancel := context.WithTimeoutCause(ctx, budget.Time, errStalled)
+		defer cancel()
 		err := request(within)
 		if cause := context.Cause(within); err != nil && ctx.Err() == nil && cause != nil {
 			err = cause
 		}
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !passes(err) || try >= s.config.tries {
-			return s.explain(op, name, try, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait/2 + rand.N(wait/2)):
-		}
-		wait = min(2*wait, longestWait)
+		return retry.Next{Again: passes(err) && ctx.Err() == nil}, err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
+	return s.explain(op, name, tries, err)
 }
 
-// Stat implements Reader.
+// Stat returns the size and the hash of an object.
 func (s *Store) Stat(ctx context.Context, name string) (info Info, err error) {
 	err = s.do(ctx, "read", name, func(ctx context.Context) error {
 		o, err := s.core.StatObject(ctx, s.bucket, s.key(name), minio.StatObjectOptions{})
 		if err == nil {
+			o.Size, err = s.length(ctx, name, o)
 			info = s.info(o)
 		}
 		return err
 	})
 	return info, err
+}
+
+// length returns the size of an object. A proxy that sends answers in chunks states it only if it is asked without the
+// object, or for a range.
+func (s *Store) length(ctx context.Context, name string, of minio.ObjectInfo) (int64, error) {
+	if of.Size >= 0 {
+		return of.Size, nil
+	}
+	asked, err := s.core.StatObject(ctx, s.bucket, s.key(name), minio.StatObjectOptions{})
+	if err != nil || asked.Size >= 0 {
+		return asked.Size, err
+	}
+	var o minio.GetObjectOptions
+	if err := o.SetRange(0, 0); err != nil {
+		return 0, err
+	}
+	body, _, head, err := s.core.GetObject(ctx, s.bucket, s.key(name), o)
+	if answer, ok := asResponse(err); ok && answer.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		return 0, nil // it is empty
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer body.Close()
+	_, total, _ := strings.Cut(head.Get("Content-Range"), "/")
+	if size, err := strconv.ParseInt(total, 10, 64); err == nil && size >= 0 {
+		return size, nil
+	}
+	if _, err := body.Read(make([]byte, 1)); err == io.EOF {
+		return 0, nil
+	}
+	return 0, errors.New("the server does not state its size; does a proxy change the server's answers?")
 }
 
 func (s *Store) info(o minio.ObjectInfo) Info {
@@ -196,7 +205,7 @@ func (s *Store) info(o minio.ObjectInfo) Info {
 	return info
 }
 
-// List implements Reader.
+// List returns the objects directly in a folder, by name.
 func (s *Store) List(ctx context.Context, folder string) ([]Info, error) {
 	objects, _, err := s.list(ctx, folder)
 	return objects, err
@@ -215,9 +224,18 @@ func (s *Store) list(ctx context.Context, folder string) (list []Info, folders [
 	}
 	err = s.do(ctx, "list", folder, func(ctx context.Context) error {
 		list, folders = nil, nil
+		seen := map[string]bool{}
+		limit, _ := budget.Of(0)
 		for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix}) {
 			if o.Err != nil {
 				return o.Err
+			}
+			if seen[o.Key] {
+				return fmt.Errorf("the server lists %.200s a second time", o.Key)
+			}
+			seen[o.Key] = true
+			if err := limit.Item("the list has"); err != nil {
+				return err
 			}
 			if strings.HasSuffix(o.Key, "/") {
 				folders = append(folders, path.Base(o.Key))
@@ -231,22 +249,22 @@ func (s *Store) list(ctx context.Context, folder string) (list []Info, folders [
 	return list, folders, err
 }
 
-// Read implements Reader. An object that records its SHA-256 must have it.
+// Read returns a whole object of at most limit bytes. An object that records its SHA-256 must have it.
 func (s *Store) Read(ctx context.Context, name string, limit int64) (data []byte, err error) {
 	var buf bytes.Buffer
 	_, err = s.copy(ctx, name, &buf, limit)
 	return buf.Bytes(), err
 }
 
-// SumError reports an object whose bytes are not those that its writer sent.
-type SumError struct {
+// ChecksumError reports an object whose bytes are not those that its writer sent.
+type ChecksumError struct {
 	URL      string // of the object
 	SHA256   string // of its bytes
 	Recorded string // by its writer
 }
 
 // Error states both hashes.
-func (e *SumError) Error() string {
+func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("%s has the sha256 %s; its writer recorded %s", e.URL, e.SHA256, e.Recorded)
 }
 
@@ -262,26 +280,51 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes; want at most %d", e.URL, e.Size, e.Limit)
 }
 
-// Download implements Reader. If the connection breaks, it goes on where it was.
+// Download writes a whole object to w, past the cache, and returns its size. If the connection breaks, it goes on
+// where it was.
 func (s *Store) Download(ctx context.Context, name string, w io.Writer) (int64, error) {
 	return s.copy(ctx, name, w, -1)
 }
 
-// copy writes an object to w; a limit below 0 is none. All parts are of one version of the object.
-func (s *Store) copy(ctx context.Context, name string, w io.Writer, limit int64) (at int64, err error) {
-	etag, size, sum := "", int64(-1), ""
-	hash := sha256.New()
-	for tries := 0; ; {
-		before := at
+// copy writes a whole object to w and returns its size; a limit below 0 is none.
+func (s *Store) copy(ctx context.Context, name string, w io.Writer, limit int64) (int64, error) {
+	sum, hash := "", sha256.New()
+	r := span{end: -1, opened: func(info Info) error {
+		if sum = info.SHA256; limit >= 0 && info.Size > limit {
+			return &TooLargeError{s.URL(name), info.Size, limit}
+		}
+		return nil
+	}}
+	if err := s.stream(ctx, name, &r, local{w, hash}); err != nil {
+		return r.at, err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); sum != "" && got != sum {
+		return r.at, &ChecksumError{s.URL(name), got, sum}
+	}
+	return r.at, nil
+}
+
+// span is what remains to be read of an object.
+type span struct {
+	at, end int64            // bytes; an end of -1 is that of the object
+	etag    string           // of the version; "": the one that the first answer has
+	opened  func(Info) error // is told of the first answer, of an object whose etag and end are not known; else nil
+}
+
+// stream writes a part of an object to w. If the connection breaks, it goes on where it was. All bytes are of one
+// version of the object.
+func (s *Store) stream(ctx context.Context, name string, r *span, w io.Writer) error {
+	for range 1000 {
+		before := r.at
 		err := s.do(ctx, "read", name, func(ctx context.Context) error {
 			var o minio.GetObjectOptions
-			if etag != "" {
-				if err := o.SetMatchETag(etag); err != nil {
+			if r.etag != "" {
+				if err := o.SetMatchETag(r.etag); err != nil {
 					return err
 				}
 			}
-			if at > 0 {
-				if err := o.SetRange(at, 0); err != nil {
+			if r.at > 0 || r.end > 0 {
+				if err := o.SetRange(r.at, max(r.end-1, 0)); err != nil {
 					return err
 				}
 			}
@@ -290,38 +333,34 @@ func (s *Store) copy(ctx context.Context, name string, w io.Writer, limit int64)
 				return err
 			}
 			defer body.Close()
-			if err := checkRange(head, at); err != nil {
+			if err := checkRange(head, r.at); err != nil {
 				return err
 			}
-			if etag == "" {
-				etag, size, sum = info.ETag, info.Size, s.info(info).SHA256
+			if r.opened != nil {
+				if info.Size, err = s.length(ctx, name, info); err != nil {
+					return err
+				}
+				r.etag, r.end = info.ETag, info.Size
+				if err := r.opened(s.info(info)); err != nil {
+					return &LocalError{err}
+				}
+				r.opened = nil
 			}
-			if limit >= 0 && size > limit {
-				return errors.Join(errLocal, &TooLargeError{s.URL(name), size, limit})
-			}
-			n, err := io.Copy(local{w, hash}, watched(io.LimitReader(body, size-at), body))
-			at += n
-			if err == nil && at < size {
+			n, err := io.Copy(w, &watch{io.LimitReader(body, r.end-r.at), body})
+			if r.at += n; err == nil && r.at < r.end {
 				err = errShort
 			}
-			if at > before && err != nil && passes(err) {
+			if r.at > before && err != nil && passes(err) {
 				return errProgress // which is no failed try
 			}
 			return err
 		})
-		switch tries++; {
-		case errors.Is(err, errProgress) && tries < 1000:
-			continue
-		case errors.Is(err, errProgress):
-			return at, s.brokenAgain(name)
-		case err != nil:
-			return at, unmark(err)
+		if !errors.Is(err, errProgress) {
+			return err
 		}
-		if got := hex.EncodeToString(hash.Sum(nil)); sum != "" && got != sum {
-			return at, &SumError{s.URL(name), got, sum}
-		}
-		return at, nil
 	}
+	return &Error{Op: "read", URL: s.URL(name), Kind: Temporary, Signed: s.signed(),
+		What: "the connection breaks again and again"}
 }
 
 // checkRange reports an answer that does not begin at a byte: some servers ignore the range that was asked for.
@@ -332,14 +371,8 @@ func checkRange(head http.Header, at int64) error {
 	return nil
 }
 
-// errProgress says that a connection broke after some bytes. It carries errLocal, so that do returns it.
-var errProgress = fmt.Errorf("%w: broken after some bytes", errLocal)
-
-// brokenAgain is the error after very many broken connections.
-func (s *Store) brokenAgain(name string) error {
-	return &Error{Op: "read", URL: s.URL(name), Kind: Temporary, Signed: s.signed(),
-		What: "the connection breaks again and again"}
-}
+// errProgress says that a connection broke after some bytes. It is a LocalError, so that do returns it.
+var errProgress = &LocalError{errors.New("broken after some bytes")}
 
 // local writes to a file of this machine and to a hash. It marks the file's errors as this machine's.
 type local struct{ to, hash io.Writer }
@@ -348,51 +381,36 @@ func (l local) Write(p []byte) (int, error) {
 	n, err := l.to.Write(p)
 	l.hash.Write(p[:n])
 	if err != nil {
-		err = errors.Join(errLocal, err)
+		err = &LocalError{err}
 	}
 	return n, err
-}
-
-// unmark removes errLocal from an error.
-func unmark(err error) error {
-	if list, ok := err.(interface{ Unwrap() []error }); ok && errors.Is(err, errLocal) {
-		for _, e := range list.Unwrap() {
-			if e != errLocal {
-				return e
-			}
-		}
-	}
-	return err
 }
 
 // stalledAfter is how long an answer may pause.
 const stalledAfter = time.Minute
 
-// watched is r, whose body is closed if nothing comes for long.
-func watched(r io.Reader, body io.Closer) io.Reader { return &watch{r: r, body: body} }
-
+// watch reads r, whose body is closed if nothing comes for long.
 type watch struct {
 	r    io.Reader
 	body io.Closer
 }
 
 func (w *watch) Read(p []byte) (int, error) {
-	var late bool
 	timer := time.AfterFunc(stalledAfter, func() { w.body.Close() })
 	n, err := w.r.Read(p)
-	late = !timer.Stop()
-	if err != nil && err != io.EOF && late {
+	if late := !timer.Stop(); late && err != nil && err != io.EOF {
 		err = errStalled
 	}
 	return n, err
 }
 
-// Write implements Writer.
+// Write writes an object, which appears whole.
 func (s *Store) Write(ctx context.Context, name string, data []byte) error {
 	return s.put(ctx, name, data, false)
 }
 
-// WriteNew implements Writer. Where the server knows no conditions, two writers at the same moment may both succeed.
+// WriteNew writes an object that must not exist. If it does, the error is fs.ErrExist. Where the server supports no
+// conditions, two writers at the same moment may both succeed.
 func (s *Store) WriteNew(ctx context.Context, name string, data []byte) error {
 	err := s.put(ctx, name, data, true)
 	var e *Error
@@ -450,7 +468,7 @@ func md5Of(data []byte) string {
 // copyLimit is the size up to which one request copies an object.
 const copyLimit = 5 << 30
 
-// Move implements Writer. The object has both names for a moment.
+// Move gives an object another name. It has both names for a moment.
 func (s *Store) Move(ctx context.Context, from, to string) error {
 	info, err := s.Stat(ctx, from)
 	if err != nil {
@@ -473,15 +491,31 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 	return s.Remove(ctx, from)
 }
 
-// Remove implements Writer.
+// Remove removes objects, of which some may not exist: the first before all others, and these at the same time.
+// Requests for many objects are not understood by every store.
 func (s *Store) Remove(ctx context.Context, names ...string) error {
-	for _, name := range names {
+	remove := func(name string) error {
 		err := s.do(ctx, "remove", name, func(ctx context.Context) error {
 			return s.core.RemoveObject(ctx, s.bucket, s.key(name), minio.RemoveObjectOptions{})
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
+		return err
 	}
-	return nil
+	var g errgroup.Group
+	g.SetLimit(16)
+	for i, name := range names {
+		if i == 0 {
+			if err := remove(name); err != nil {
+				return err
+			}
+			continue
+		}
+		g.Go(func() error {
+			defer crash.Guard()
+			return remove(name)
+		})
+	}
+	return g.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,14 +21,13 @@ import (
 
 	"hgld/internal/objectstore/address"
 	"hgld/internal/testing/fakes3"
+	"hgld/internal/testing/must"
+	"hgld/internal/usage"
 )
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open("s3://bucket/some/place/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open("s3://bucket/some/place/"))(t)
 	s.part, s.wait = testPart, time.Millisecond
 	return s
 }
@@ -53,9 +53,7 @@ func TestObjectsAreWrittenReadListedMovedAndRemoved(t *testing.T) {
 	s, ctx := open(t), t.Context()
 	small, large := noise(1000, 1), noise(3*testPart+5, 2)
 	err := errors.Join(s.Write(ctx, "a/small", small), upload(t, s, "a/large", large), s.Write(ctx, "b", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := s.Read(ctx, "a/small", 1000); err != nil || !bytes.Equal(got, small) {
 		t.Errorf("%d bytes, error %v", len(got), err)
 	}
@@ -75,9 +73,7 @@ func TestObjectsAreWrittenReadListedMovedAndRemoved(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Name != "a/large" || list[1].Size != 1000 {
 		t.Errorf("%+v, error %v", list, err)
 	}
-	if err := errors.Join(s.Move(ctx, "a/large", "c"), s.Remove(ctx, "b", "missing")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(s.Move(ctx, "a/large", "c"), s.Remove(ctx, "b", "missing")))
 	if info, err := s.Stat(ctx, "c"); err != nil || info.SHA256 == "" {
 		t.Errorf("%+v, error %v, want the hash that was recorded", info, err)
 	}
@@ -94,9 +90,7 @@ func TestConditionalWrite(t *testing.T) {
 		server := fakes3.Start(t)
 		server.NoConditions = without
 		s := open(t)
-		if err := s.WriteNew(t.Context(), "m", []byte("one")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.WriteNew(t.Context(), "m", []byte("one")))
 		if err := s.WriteNew(t.Context(), "m", []byte("two")); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("error %v, want that it exists", err)
 		}
@@ -253,15 +247,10 @@ func TestReadsComeFromTheCache(t *testing.T) {
 	server := fakes3.Start(t)
 	s := open(t)
 	data := noise(10*blockBytes+77, 7)
-	if err := upload(t, s, "o", data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, upload(t, s, "o", data))
 	read := func(at, n int) {
 		t.Helper()
-		o, err := s.Open(t.Context(), "o")
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(s.Open(t.Context(), "o"))(t)
 		p := make([]byte, n)
 		got, err := o.ReadAt(p, int64(at))
 		want := data[at:min(at+n, len(data))]
@@ -293,22 +282,15 @@ func TestReadsComeFromTheCache(t *testing.T) {
 	read(0, 3*blockBytes)
 	// Another version of the object has other blocks.
 	data = noise(10*blockBytes+77, 8)
-	if err := upload(t, s, "o", data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, upload(t, s, "o", data))
 	read(100, 2*blockBytes)
 }
 
 func TestAnObjectThatIsReplacedIsNotMixed(t *testing.T) {
 	server := fakes3.Start(t)
 	s := open(t)
-	if err := upload(t, s, "o", noise(4*blockBytes, 9)); err != nil {
-		t.Fatal(err)
-	}
-	o, err := s.Open(t.Context(), "o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, upload(t, s, "o", noise(4*blockBytes, 9)))
+	o := must.Get(s.Open(t.Context(), "o"))(t)
 	server.Put("some/place/o", noise(4*blockBytes, 10), false)
 	var e *Error
 	if _, err := o.ReadAt(make([]byte, 9), 0); !errors.As(err, &e) || e.Kind != Changed {
@@ -319,11 +301,9 @@ func TestAnObjectThatIsReplacedIsNotMixed(t *testing.T) {
 func TestBytesThatAreNotThoseWrittenAreAnError(t *testing.T) {
 	server := fakes3.Start(t)
 	s := open(t)
-	if err := s.Write(t.Context(), "o", []byte("right")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Write(t.Context(), "o", []byte("right")))
 	server.Put("some/place/o", []byte("wrong"), true)
-	if _, err := s.Read(t.Context(), "o", 9); !errors.As(err, new(*SumError)) {
+	if _, err := s.Read(t.Context(), "o", 9); !errors.As(err, new(*ChecksumError)) {
 		t.Errorf("error %v, want that the hash differs", err)
 	}
 	// A part whose ETag is not that of the bytes makes the upload begin again.
@@ -347,9 +327,7 @@ func TestReadersAtTheSameTimeFetchEachBlockOnce(t *testing.T) {
 	server := fakes3.Start(t)
 	s := open(t)
 	data := noise(8*blockBytes, 14)
-	if err := upload(t, s, "o", data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, upload(t, s, "o", data))
 	var asked atomic.Int64
 	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		var from, to int64
@@ -358,10 +336,7 @@ func TestReadersAtTheSameTimeFetchEachBlockOnce(t *testing.T) {
 		}
 		return fakes3.Fault{}
 	})
-	o, err := s.Open(t.Context(), "o")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(s.Open(t.Context(), "o"))(t)
 	var all sync.WaitGroup
 	for i := range 15 {
 		all.Go(func() {
@@ -383,9 +358,7 @@ func TestTheCacheKeepsItsSize(t *testing.T) {
 	t.Setenv(CacheSizeVariable, "8MB")
 	s := open(t)
 	data := noise(30*blockBytes, 12)
-	if err := upload(t, s, "o", data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, upload(t, s, "o", data))
 	var all sync.WaitGroup
 	for range 4 { // as processes that share the folder
 		all.Go(func() {
@@ -422,6 +395,8 @@ func TestAddressesAndSettingsAreChecked(t *testing.T) {
 		"s3://bucket":              "names a whole bucket",
 		"s3://":                    "no bucket is called",
 		"s3://key:secret@bucket/x": "has a name or password",
+		"s3://key:x/secret@b/x":    "s3://…@b/x has a name or password",
+		"s3://key:x/secret/y":      "s3://… has a name or password",
 		"s3://bucket/a/../b":       "a part . or ..",
 		"s3://bucket/a//b":         "has an empty part",
 	} {
@@ -449,7 +424,7 @@ func TestAddressesAndSettingsAreChecked(t *testing.T) {
 		os.Setenv(variable, c.value)
 		_, err := Open("s3://bucket/fresh")
 		os.Setenv(variable, was)
-		if !errors.As(err, new(*ConfigError)) || !strings.Contains(err.Error(), c.want) ||
+		if !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v", variable, err)
 		}
@@ -467,5 +442,82 @@ func TestAddressesAndSettingsAreChecked(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "empty")
 	if _, err := configure(); err == nil || !strings.Contains(err.Error(), "no credentials") {
 		t.Errorf("error %v, want that the profile has none", err)
+	}
+}
+
+// A proxy that sends answers in chunks states no length, and some leave out the ETag or do not know ranges: objects are
+// read whole all the same, and a broken connection is noticed.
+func TestObjectsAreReadThroughProxies(t *testing.T) {
+	for name, fault := range map[string]func(r *http.Request) fakes3.Fault{
+		"no lengths": func(*http.Request) fakes3.Fault { return fakes3.Fault{Chunks: true} },
+		"no ranges": func(r *http.Request) fakes3.Fault {
+			if r.Header.Get("Range") == "bytes=0-0" {
+				r.Header.Del("Range")
+			}
+			return fakes3.Fault{Chunks: r.Method == http.MethodGet}
+		},
+		"no ETag": func(*http.Request) fakes3.Fault { return fakes3.Fault{ETag: "none"} },
+	} {
+		server := fakes3.Start(t)
+		s, ctx := open(t), t.Context()
+		for _, data := range [][]byte{nil, noise(1000, 1), noise(3*blockBytes+5, 2)} {
+			must.Do(t, s.Write(ctx, "o", data))
+			cut := len(data) > blockBytes
+			server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
+				f := fault(r)
+				f.Cut = cut && r.Header.Get("Range") == "" && r.Method == http.MethodGet
+				f.After, cut = 100, cut && !f.Cut
+				return f
+			})
+			got, err := s.Read(ctx, "o", int64(len(data)))
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%s: %d bytes of %d, error %v", name, len(got), len(data), err)
+			}
+			o := must.Get(s.Open(ctx, "o"))(t)
+			part := make([]byte, len(data))
+			if n, err := o.ReadAt(part, 0); err != nil || n != len(data) || !bytes.Equal(part, data) {
+				t.Errorf("%s: %d bytes of %d at once, error %v", name, n, len(data), err)
+			}
+			if _, err := s.Read(ctx, "o", 0); len(data) > 0 && !errors.As(err, new(*TooLargeError)) {
+				t.Errorf("%s: error %v, want that it is too large", name, err)
+			}
+			server.SetFault(nil)
+		}
+	}
+}
+
+// A server that states no size at all is at fault, not the object.
+func TestAnObjectWithoutSizeIsAnErrorOfTheServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("ETag", `"x"`)
+		w.Header().Set("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
+		w.(http.Flusher).Flush()
+		fmt.Fprint(w, "some bytes")
+	}))
+	defer server.Close()
+	fakes3.Start(t)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	_, err := must.Get(Open("s3://bucket/sets"))(t).Read(t.Context(), "a", 100)
+	if refused := (*Error)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "does not state its size") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A server that answers every request for a list with the same page has a list without end.
+func TestListsWithoutEndAreErrors(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		fmt.Fprint(w, `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`+
+			`<Contents><Key>sets/a</Key><Size>1</Size></Contents></ListBucketResult>`)
+	}))
+	defer server.Close()
+	fakes3.Start(t)
+	t.Setenv("AWS_ENDPOINT_URL", server.URL)
+	_, err := must.Get(Open("s3://bucket/sets"))(t).List(t.Context(), "")
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Kind != Refused || asked > 3 ||
+		!strings.Contains(err.Error(), "lists sets/a a second time") {
+		t.Errorf("%d requests, error %v", asked, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -25,8 +24,8 @@ const (
 	uploadsShown = 1000
 )
 
-// Upload implements Writer. Parts that an interrupted upload of the object has left, and that have the right hash, are
-// not sent again.
+// Upload writes size bytes of from, which have the given SHA-256, by parts. Parts that an interrupted upload of the
+// object has left, and that have the right hash, are not sent again.
 func (s *Store) Upload(ctx context.Context, name string, from io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	if size <= s.part {
 		data := make([]byte, size)
@@ -59,7 +58,7 @@ func gone(err error) error {
 	if answer, ok := asResponse(err); ok {
 		switch answer.Code {
 		case "NoSuchUpload", "InvalidPart", "InvalidPartOrder", "EntityTooSmall":
-			return errors.Join(errLocal, errGone)
+			return &LocalError{errGone}
 		}
 	}
 	return err
@@ -89,7 +88,7 @@ func (s *Store) uploadParts(ctx context.Context, name string, from io.ReaderAt, 
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return unmark(err)
+		return err
 	}
 	err = s.do(ctx, "write", name, func(ctx context.Context) error {
 		_, err := s.core.CompleteMultipartUpload(ctx, s.bucket, s.key(name), id, parts, minio.PutObjectOptions{})
@@ -99,7 +98,7 @@ func (s *Store) uploadParts(ctx context.Context, name string, from io.ReaderAt, 
 		if errors.Is(err, errGone) { // the parts are not as the server said, or the upload is another process's
 			s.abort(ctx, name, id)
 		}
-		return unmark(err)
+		return err
 	}
 	info, err := s.Stat(ctx, name)
 	if err == nil && (info.Size != size || info.SHA256 != hex.EncodeToString(sum[:])) {
@@ -118,11 +117,10 @@ func (s *Store) uploadPart(ctx context.Context, name, id string, from io.ReaderA
 	if n, err := from.ReadAt(data, at); n < len(data) {
 		return "", err
 	}
-	md := md5.Sum(data)
 	sum := sha256.Sum256(data)
 	err = s.do(ctx, "write", name, func(ctx context.Context) error {
 		p, err := s.core.PutObjectPart(ctx, s.bucket, s.key(name), id, number, bytes.NewReader(data), length,
-			minio.PutObjectPartOptions{Md5Base64: base64.StdEncoding.EncodeToString(md[:]),
+			minio.PutObjectPartOptions{Md5Base64: md5Of(data),
 				Sha256Hex: hex.EncodeToString(sum[:]), DisableContentSha256: true}) // it is signed with its hash
 		etag = p.ETag
 		return gone(err)
@@ -204,7 +202,7 @@ func (s *Store) parts(ctx context.Context, name, id string) (list []minio.Object
 			return gone(err)
 		})
 		if err != nil {
-			return nil, unmark(err)
+			return nil, err
 		}
 		list = append(list, r.ObjectParts...)
 		if !r.IsTruncated || r.NextPartNumberMarker <= marker {
@@ -219,7 +217,7 @@ func (s *Store) abort(ctx context.Context, name, id string) {
 	_ = s.core.AbortMultipartUpload(ctx, s.bucket, s.key(name), id)
 }
 
-// AbortUploads implements Writer.
+// AbortUploads gives up the unfinished uploads of all objects of the store.
 func (s *Store) AbortUploads(ctx context.Context) error {
 	uploads, err := s.uploads(ctx, "")
 	for _, u := range uploads {

@@ -13,6 +13,8 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+
+	"hgld/internal/budget"
 )
 
 // snappyRatio bounds what a byte can stand for: Snappy copies 64 bytes by 3. What a
@@ -64,7 +66,7 @@ func unpackStream(codec format.CompressionCodec, data []byte, size int64) ([]byt
 		in = z
 	case format.Zstd:
 		z, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1),
-			zstd.WithDecoderMaxWindow(maxPageBytes))
+			zstd.WithDecoderMaxWindow(budget.Page))
 		if err != nil {
 			return nil, err
 		}
@@ -193,8 +195,8 @@ func (d *delta) checkSum() (rest []byte, err error) {
 	cut := errors.New("its lengths are cut short")
 	data, last, sum := d.rest, d.first, int64(0)
 	add := func(v int64) error {
-		if sum += v; v < 0 || v > maxPageBytes || sum > maxPageBytes {
-			return fmt.Errorf("its texts have more than %d bytes", maxPageBytes)
+		if sum += v; v < 0 || v > budget.Page || sum > budget.Page {
+			return fmt.Errorf("its texts have more than %d bytes", budget.Page)
 		}
 		return nil
 	}

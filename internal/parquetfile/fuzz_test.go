@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/testing/must"
 )
 
 func sizeOf[T any]() int64 { return int64(unsafe.Sizeof(*new(T))) }
@@ -16,16 +18,12 @@ func sizeOf[T any]() int64 { return int64(unsafe.Sizeof(*new(T))) }
 func FuzzFile(f *testing.F) {
 	for _, version := range []int{1, 2} {
 		var out bytes.Buffer
-		if err := parquet.Write(&out, someRows(5), parquet.DataPageVersion(version)); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, parquet.Write(&out, someRows(5), parquet.DataPageVersion(version)))
 		f.Add(out.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "fuzz.parquet")
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		_, _ = readAll(path)
 	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+
+	"hgld/internal/testing/must"
 )
 
 // readByPage reads the values of a column page by page, the last page first.
@@ -54,10 +56,7 @@ func TestSinglePagesAreRead(t *testing.T) {
 				parquet.PageBufferSize(512), parquet.MaxRowsPerRowGroup(350)); err != nil {
 				t.Fatal(err)
 			}
-			p, err := Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Open(path))(t)
 			defer p.Close()
 			for _, leaf := range p.Leaves() {
 				var want []string

@@ -7,15 +7,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"hgld/internal/budget"
 )
 
 const (
-	// maxPageBytes bounds a page before and after decompression. Writers make pages of a megabyte;
-	// DuckDB's have at most 100 MB.
-	maxPageBytes = 256 << 20
-
 	// maxPageValues bounds the values of a page: the number of float64 that fit into one.
-	maxPageValues = maxPageBytes / 8
+	maxPageValues = budget.Page / 8
 
 	// maxHeaderBytes bounds the header of a page, which may hold whole texts as the least and the
 	// greatest value.
@@ -133,11 +131,11 @@ func (p *File) header(at, end int64) (head page, length int64, err error) {
 
 // check compares the sizes in a header with the number of bytes left in the chunk.
 func (h page) check(left int64) error {
-	if n := h[fieldPacked]; n < 0 || n > min(left, maxPageBytes) {
-		return fmt.Errorf("its header declares %d bytes, want %d at most", n, min(left, maxPageBytes))
+	if n := h[fieldPacked]; n < 0 || n > min(left, budget.Page) {
+		return fmt.Errorf("its header declares %d bytes, want %d at most", n, min(left, budget.Page))
 	}
-	if n := h[fieldUnpacked]; n < 0 || n > maxPageBytes {
-		return fmt.Errorf("its header declares %d bytes unpacked, want %d at most", n, maxPageBytes)
+	if n := h[fieldUnpacked]; n < 0 || n > budget.Page {
+		return fmt.Errorf("its header declares %d bytes unpacked, want %d at most", n, budget.Page)
 	}
 	for _, key := range []int{v1Values, v2Values, dictValues} {
 		if n := h[key]; n < 0 || n > maxPageValues {

@@ -2,19 +2,21 @@
 // library allocates what a header declares before it checks that the data are there, and it panics
 // on much damage. This package first checks every size, and returns panics as errors.
 //
-// Apart from its result, a read takes at most a few times maxPageBytes of memory.
+// Apart from its result, a read takes at most a few times budget.Page of memory.
 package parquetfile
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
 	"io"
 	"io/fs"
 	"os"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/budget"
+	"hgld/internal/regular"
 )
 
 // FormatError reports a file that is not Parquet, is damaged, or uses features that this package
@@ -84,19 +86,8 @@ func asFormat(err error) error {
 	return &FormatError{err}
 }
 
-const (
-	// maxFooterBytes bounds the footer. The footer of a shard of ten million images has about 80
-	// MB.
-	maxFooterBytes = 256 << 20
-
-	// footerRatio bounds the memory of a decoded footer as a multiple of its length, beyond
-	// spareMemory. A column chunk of 100 bytes counts as four structs.
-	footerRatio = 64
-	spareMemory = 16 << 20
-
-	// tailBytes is the size of the end of a file: the length of the footer and the mark "PAR1".
-	tailBytes = 8
-)
+// tailBytes is the size of the end of a file: the length of the footer and the mark "PAR1".
+const tailBytes = 8
 
 // checkFooter compares the sizes in the footer with its length and with the file's.
 func checkFooter(in io.ReaderAt, size int64) error {
@@ -107,18 +98,22 @@ func checkFooter(in io.ReaderAt, size int64) error {
 	if err := readFull(in, tail[:], size-tailBytes); err != nil {
 		return err
 	}
+	var head [24]byte
+	if _, err := in.ReadAt(head[:], 0); err == nil && string(head[:]) == "version https://git-lfs." {
+		return errors.New("a pointer of Git LFS in place of the file; fetch that: git lfs pull")
+	}
 	if mark := string(tail[4:]); mark != "PAR1" {
 		return fmt.Errorf("not a Parquet file: it ends with %.80q, want \"PAR1\"", mark)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
-	if most := min(size-4-tailBytes, maxFooterBytes); n > most {
+	if most := min(size-4-tailBytes, budget.Page); n > most {
 		return fmt.Errorf("its footer declares %d bytes, want %d at most", n, most)
 	}
 	footer := make([]byte, n)
 	if err := readFull(in, footer, size-tailBytes-n); err != nil {
 		return err
 	}
-	walk := walker{data: footer, budget: footerRatio*n + spareMemory}
+	walk := walker{data: footer, budget: budget.Expansion*n + budget.Spare}
 	if err := walk.walk(); err != nil {
 		return fmt.Errorf("its footer is damaged: %w", err)
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"hgld/internal/budget"
+	"hgld/internal/testing/must"
 )
 
 // marshal encodes a struct of the format.
 func marshal(t *testing.T, v any) []byte {
 	t.Helper()
-	data, err := thrift.Marshal(new(thrift.CompactProtocol), v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(thrift.Marshal(new(thrift.CompactProtocol), v))(t)
 	return data
 }
 
@@ -93,10 +93,7 @@ func dictionaryPage(t *testing.T, values int32, body []byte) []byte {
 
 func zstdOf(t *testing.T, data []byte) []byte {
 	t.Helper()
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(zstd.NewWriter(nil))(t)
 	defer w.Close()
 	return w.EncodeAll(data, nil)
 }
@@ -159,8 +156,8 @@ func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 			slices.Concat(structs, binary.AppendUvarint(nil, 8<<20), many)),
 		"packed page": numbers(format.Uncompressed, dataPage(t, 1, format.Plain, huge, 4, four)),
 		"page":        numbers(format.Snappy, dataPage(t, 1, format.Plain, 4, huge, four)),
-		"page within the bound": numbers(format.Snappy, dataPage(t, 1, format.Plain, 5, maxPageBytes,
-			append(binary.AppendUvarint(nil, maxPageBytes), 0))),
+		"page within the bound": numbers(format.Snappy, dataPage(t, 1, format.Plain, 5, budget.Page,
+			append(binary.AppendUvarint(nil, budget.Page), 0))),
 		"values":     oneColumn(t, format.ByteArray, format.Uncompressed, huge, dataPage(t, huge, format.Plain, 4, 4, four)),
 		"dictionary": oneColumn(t, format.ByteArray, format.Uncompressed, 1, dictionaryPage(t, huge, four)),
 		"statistics": numbers(format.Uncompressed, []byte{1<<4 | thriftI32, 0, 1<<4 | thriftI32, 8, 1<<4 | thriftI32, 8,
@@ -182,9 +179,7 @@ func TestHugeDeclarationsAreNotAllocated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "huge.parquet")
-			if err := os.WriteFile(path, file, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, file, 0o644))
 			file = nil
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -249,9 +244,7 @@ func TestValidFilesAreRead(t *testing.T) {
 // The library decompresses LZ4 to other bytes than were compressed.
 func TestLZ4IsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lz4.parquet")
-	if err := parquet.WriteFile(path, someRows(10), parquet.Compression(&parquet.Lz4Raw)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile(path, someRows(10), parquet.Compression(&parquet.Lz4Raw)))
 	if _, err := readAll(path); err == nil || !strings.Contains(err.Error(), "LZ4_RAW, which hgld does not read") {
 		t.Error(err)
 	}
@@ -267,9 +260,7 @@ func TestPrefixesAreRead(t *testing.T) {
 		rows[i].Text = strings.Repeat("a", i%40) + fmt.Sprint(i)
 	}
 	path := filepath.Join(t.TempDir(), "prefixes.parquet")
-	if err := parquet.WriteFile(path, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile(path, rows))
 	values, err := readAll(path)
 	if err != nil || len(values) != len(rows) || values[999].String() != rows[999].Text {
 		t.Errorf("%d values, %v", len(values), err)
@@ -280,15 +271,11 @@ func TestPrefixesAreRead(t *testing.T) {
 // beyond the bounds.
 func TestDamagedFilesAreErrors(t *testing.T) {
 	var whole bytes.Buffer
-	if err := parquet.Write(&whole, someRows(40), parquet.Compression(&parquet.Zstd)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&whole, someRows(40), parquet.Compression(&parquet.Zstd)))
 	path := filepath.Join(t.TempDir(), "damaged.parquet")
 	check := func(data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		if _, err := readAll(path); err != nil && !errors.As(err, new(*FormatError)) {
 			t.Errorf("%v, want a *FormatError", err)
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"hgld/internal/budget"
 )
 
 // The types of Thrift's compact protocol, as encoded in the low half of a field's first byte.
@@ -22,9 +24,6 @@ const (
 	thriftStruct
 	thriftUUID
 )
-
-// maxNesting bounds the nesting of structs and lists. Parquet's own nest 8 deep.
-const maxNesting = 32
 
 // goSize bounds the size in memory of one list element of each type. The largest
 // struct of the library's package format has less than 1 KiB.
@@ -61,8 +60,8 @@ type walker struct {
 func (w *walker) walk() error { return w.structure(0, 0) }
 
 func (w *walker) structure(depth, parent int) error {
-	if depth > maxNesting {
-		return fmt.Errorf("its header nests more than %d deep", maxNesting)
+	if err := budget.Deep("its header has", depth); err != nil {
+		return err
 	}
 	for id := 0; ; {
 		b, err := w.byte()

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"hgld/internal/testing/must"
 )
 
 // spread draws n rows of d values around (5, 5, …). Their deviation is 3 along the first of two
@@ -30,10 +32,7 @@ func spread(n, d int) *mat.Dense {
 var sizes = [][2]int{{400, 7}, {40, 300}}
 
 func TestComponentsAreTheDirectionsOfLargestVariance(t *testing.T) {
-	m, err := Fit(spread(4000, 7), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Fit(spread(4000, 7), 2))(t)
 	for c, want := range [][]float64{{0.6, 0.8, 0}, {0, 0, 1}} {
 		along := 0.0
 		for j, v := range want {
@@ -52,10 +51,7 @@ func TestComponentsAreOrthonormalAndScoresUncorrelated(t *testing.T) {
 	for _, size := range sizes {
 		x := spread(size[0], size[1])
 		const k = 5
-		m, err := Fit(x, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Fit(x, k))(t)
 		var scores, products, covariances mat.Dense
 		scores.Mul(x, m.Components.T()) // Fit has centred x
 		products.Mul(m.Components, m.Components.T())
@@ -79,10 +75,7 @@ func TestComponentsAreOrthonormalAndScoresUncorrelated(t *testing.T) {
 func TestLargestScoreOfAComponentIsPositive(t *testing.T) {
 	for _, size := range sizes {
 		x := spread(size[0], size[1])
-		m, err := Fit(x, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Fit(x, 5))(t)
 		var scores mat.Dense
 		scores.Mul(x, m.Components.T())
 		for c := range 5 {
@@ -103,14 +96,8 @@ func TestStreamFindsTheComponentsOfAllRows(t *testing.T) {
 		for lo := 0; lo < n; lo += 64 {
 			s.Add(mat.DenseCopyOf(x.Slice(lo, min(lo+64, n), 0, 7)))
 		}
-		got, err := s.Fit(3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Fit(x, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(s.Fit(3))(t)
+		want := must.Get(Fit(x, 3))(t)
 		for c := range 3 {
 			along := 0.0
 			for j := range 7 {

@@ -5,22 +5,18 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // recordedFile writes a file and the stamp of the stage that wrote it.
 func recordedFile(t *testing.T, j *told, s Stage, path string, data []byte) {
 	t.Helper()
 	own := s.Settings()
-	if err := j.options.Project.Load(nil, s.Name, own); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.options.Project.Load(nil, s.Name, own))
+	must.Do(t, os.WriteFile(path, data, 0o644))
 	_, out := s.Files(own)
-	if err := s.Record(j, own, nil, out, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Record(j, own, nil, out, false))
 }
 
 // TestChangedIntermediatesAreNamed flips bits in the files that stages pass to each other.
@@ -38,17 +34,13 @@ func TestChangedIntermediatesAreNamed(t *testing.T) {
 		for range 100 {
 			at, mask := rng.IntN(len(data)), byte(1)<<rng.IntN(8)
 			data[at] ^= mask
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, data, 0o644))
 			if c, err := p.changeOf(path); err != nil || c == nil || c.by.Name != s.Name {
 				t.Errorf("%s: byte %d changed by %#x: %+v, %v", path, at, mask, c, err)
 			}
 			data[at] ^= mask
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		if c, err := p.changeOf(path); c != nil || err != nil {
 			t.Errorf("%s as it was: %+v, %v", path, c, err)
 		}
@@ -62,13 +54,9 @@ func TestLargeIntermediateIsComparedByItsContents(t *testing.T) {
 	p := j.options.Project
 	recordedFile(t, j, p.pipeline.Stages[0], "a.txt", make([]byte, WholeFile+1))
 	was, err := os.Stat("a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := os.OpenFile("a.txt", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = f.WriteAt([]byte{1}, 1<<20)
 	if err != nil || f.Close() != nil || os.Chtimes("a.txt", was.ModTime(), was.ModTime()) != nil {
 		t.Fatal("not changed", err)
@@ -78,9 +66,7 @@ func TestLargeIntermediateIsComparedByItsContents(t *testing.T) {
 		t.Fatalf("a changed input is taken: %v", err)
 	}
 	j.options.Changed = true
-	if err := reader.Execute(j, reader.Settings()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, reader.Execute(j, reader.Settings()))
 	if c, err := p.changeOf("a.txt"); c != nil || err != nil {
 		t.Errorf("accepted: %+v, %v", c, err)
 	}
@@ -97,13 +83,9 @@ func TestAnAcceptedChangeNamesTheCommandOfTheFile(t *testing.T) {
 	if by, err := p.Accepted("a.txt"); by != "" || err != nil {
 		t.Errorf("an unchanged file was accepted from %q, %v", by, err)
 	}
-	if err := os.WriteFile("a.txt", []byte("changed by hand"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("a.txt", []byte("changed by hand"), 0o644))
 	own := b.Settings()
-	if err := p.Load(nil, b.Name, own); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Load(nil, b.Name, own))
 	if err := b.TrustInputs(j, own); err == nil {
 		t.Fatal("a changed file is trusted")
 	}
@@ -111,9 +93,7 @@ func TestAnAcceptedChangeNamesTheCommandOfTheFile(t *testing.T) {
 		t.Errorf("a refused file was accepted from %q, %v", by, err)
 	}
 	j.options.Changed = true
-	if err := b.TrustInputs(j, own); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.TrustInputs(j, own))
 	if by, err := p.Accepted("a.txt"); by != a.Command || err != nil {
 		t.Errorf("the file was accepted from %q, %v, want %q", by, err, a.Command)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -35,10 +36,7 @@ func editedStage(t *testing.T, end *error) (*told, Stage, func(text string) erro
 
 func textOf(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("a.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("a.txt"))(t)
 	return string(text)
 }
 
@@ -80,9 +78,7 @@ func TestAStageKeepsAFileThatWasChangedByHand(t *testing.T) {
 func TestTheFileOfAKilledRunIsNotTakenForAnEdit(t *testing.T) {
 	end := error(nil)
 	_, _, execute := editedStage(t, &end)
-	if err := execute("first"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, execute("first"))
 	end = errors.New("killed")
 	if err := execute("half"); !errors.Is(err, end) {
 		t.Fatal(err)
@@ -107,9 +103,7 @@ func TestTheFileOfAKilledRunIsNotTakenForAnEdit(t *testing.T) {
 func TestARunThatWritesElsewhereLeavesTheStamp(t *testing.T) {
 	var end error
 	j, stage, execute := editedStage(t, &end)
-	if err := execute("first"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, execute("first"))
 	testfile.Write(t, ".", "elsewhere.txt", "earlier")
 	end = errors.New("killed")
 	if err := stage.Execute(j, &edited{"half", "elsewhere.txt"}); !errors.Is(err, end) {
@@ -124,9 +118,7 @@ func TestARunThatWritesElsewhereLeavesTheStamp(t *testing.T) {
 func TestAnAcceptedFileIsKeptAfterAKill(t *testing.T) {
 	var end error
 	j, _, execute := editedStage(t, &end)
-	if err := execute("first"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, execute("first"))
 	end = errors.New("killed")
 	if err := execute("half"); !errors.Is(err, end) {
 		t.Fatal(err)
@@ -166,16 +158,12 @@ func TestAFlagThatAddsAnOutputDoesNotMakeTheResultAnother(t *testing.T) {
 		}}).Stage}
 	j.options.Project = open(t, l, "")
 	stage := l.Stages[0]
-	if err := stage.Execute(j, &optional{true, "a.txt", "c.txt"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stage.Execute(j, &optional{true, "a.txt", "c.txt"}))
 	if _, err := stage.Stamp(j.options.Project); !IsMissing(err) {
 		t.Errorf("of a result elsewhere: %v", err)
 	}
 	for _, both := range []bool{true, false} {
-		if err := stage.Execute(j, &optional{both, "a.txt", "b.txt"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, stage.Execute(j, &optional{both, "a.txt", "b.txt"}))
 		if was, err := stage.Stamp(j.options.Project); err != nil || len(was.Out) != map[bool]int{true: 2, false: 1}[both] {
 			t.Errorf("both %v: %v, %v", both, was.Out, err)
 		}

@@ -7,27 +7,6 @@ import (
 	"hgld/internal/settings"
 )
 
-// SettingsError is an error in hgld.yaml, in another file of settings, or in the settings of a
-// command.
-type SettingsError struct{ Err error }
-
-// Error is the text of Err, which names the setting.
-func (e *SettingsError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the mistake.
-func (e *SettingsError) Unwrap() error { return e.Err }
-
-// inSettings returns err as a [SettingsError], or nil for nil.
-func inSettings(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SettingsError{err}
-}
-
-// settingsf returns a [SettingsError].
-func settingsf(format string, args ...any) error { return &SettingsError{fmt.Errorf(format, args...)} }
-
 // StagesError lists the mistakes in the settings of the stages of a run.
 type StagesError struct{ Err error }
 
@@ -50,14 +29,14 @@ func (e *NoProjectError) Error() string {
 	return fmt.Sprintf("no %s in %s", ProjectFile, e.Dir)
 }
 
-// OffError is the error for a stage that the project does not use.
-type OffError struct {
+// StageDisabledError is the error for a stage that the project does not use.
+type StageDisabledError struct {
 	Stage string // its name
 	File  string // hgld.yaml, which lists the stages in use
 }
 
 // Error names the stage, and the key that would switch it on.
-func (e *OffError) Error() string {
+func (e *StageDisabledError) Error() string {
 	return fmt.Sprintf("stage %s is off: %s lists the stages in use under \"%s\"", e.Stage, e.File, StagesKey)
 }
 

@@ -6,16 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
 // printOf returns the fingerprint of a path that exists.
 func printOf(t *testing.T, path string) string {
 	t.Helper()
-	p, err := new(Pipeline).fingerprint(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(new(Pipeline).fingerprint(path))(t)
 	return p
 }
 
@@ -25,9 +23,7 @@ func TestFolderIsKnownByItsContents(t *testing.T) {
 	testfile.Write(t, dir, "a/2.jpg", "two")
 	was := printOf(t, dir)
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "a", "1.jpg"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, "a", "1.jpg"), later, later))
 	if printOf(t, dir) != was {
 		t.Error("a copy with other times is another folder")
 	}

@@ -7,13 +7,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 func TestNamedPipeIsNotReadForItsFingerprint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "labels.csv")
-	if err := syscall.Mkfifo(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o644))
 	done := make(chan error, 1)
 	go func() {
 		_, err := new(Pipeline).fingerprint(path)

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestNewFoldersAreNotCalledHome(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.MkdirAll("there/~", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll("there/~", 0o755))
 	for path, refused := range map[string]bool{
 		"~/shards": true, "project/~/eval.json": true, "~": true,
 		"there/~/shards": false, "~user/shards": false, "a~": false, "s3://bucket/~/shards": false, "": false,
 	} {
-		if err := CheckHome("run", path); errors.As(err, new(*HomeError)) != refused || !refused && err != nil {
+		if err := CheckHome("run", path); errors.As(err, new(*LiteralTildeError)) != refused || !refused && err != nil {
 			t.Errorf("%q: error %v, want a refusal: %t", path, err, refused)
 		}
 	}

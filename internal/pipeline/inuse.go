@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/registry"
+	"hgld/internal/usage"
 )
 
 // StagesKey is the key of hgld.yaml that lists the stages that the project uses. Without it,
@@ -21,12 +22,12 @@ func (p *Project) readStages() error {
 	}
 	var names []string
 	if node.Kind != yaml.SequenceNode || node.Decode(&names) != nil || len(names) == 0 {
-		return settingsf("%s:%d: %s: expected a list of stages, such as [%s]", p.File, node.Line, StagesKey,
+		return usage.Errorf("%s:%d: %s: expected a list of stages, such as [%s]", p.File, node.Line, StagesKey,
 			strings.Join(p.engine().Names(), ", "))
 	}
 	for _, name := range names {
 		if !slices.Contains(p.engine().Names(), name) {
-			return settingsf("%s:%d: %s: %w", p.File, node.Line, StagesKey,
+			return usage.Errorf("%s:%d: %s: %w", p.File, node.Line, StagesKey,
 				registry.Unknown("stage", name, p.engine().Names()))
 		}
 	}
@@ -66,11 +67,11 @@ func (p *Project) Until(name string) ([]Stage, error) {
 		return list[:i+1], nil
 	}
 	if off := p.Off(); slices.Contains(off, name) {
-		return nil, &OffError{name, p.File}
+		return nil, &StageDisabledError{name, p.File}
 	}
 	var names []string
 	for _, s := range list {
 		names = append(names, s.Name)
 	}
-	return nil, inSettings(registry.Unknown("stage", name, names))
+	return nil, usage.Wrap(registry.Unknown("stage", name, names))
 }

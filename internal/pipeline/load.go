@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"hgld/internal/regular"
 	"hgld/internal/settings"
+	"hgld/internal/usage"
 )
 
 // OverrideFlag is the name of the flag whose values are assignments, key=value.
@@ -19,7 +21,7 @@ const OverrideFlag = "override"
 // -o assignments, then HGLD_* variables, then hgld.yaml or the file given to
 // [Project.UseFile]. If line is nil, there is no command line, and the result is the project's
 // own settings. These hold what an earlier command gave to the stage and hgld.yaml does not set, see
-// [Given]. Errors are [SettingsError]s.
+// [Given]. Errors are usage errors.
 func (p *Project) Load(line settings.Flags, stage string, own any) error {
 	return p.load(line, stage, own, line == nil)
 }
@@ -46,7 +48,7 @@ func (p *Project) load(line settings.Flags, stage string, own any, recall bool) 
 		err = s.Environment()
 	}
 	if err == nil && line != nil {
-		err = s.Assign(line.StringSlice(OverrideFlag))
+		err = s.Assign(p.Assignments(line))
 	}
 	if err == nil && line != nil {
 		err = s.Flags(line)
@@ -57,21 +59,62 @@ func (p *Project) load(line settings.Flags, stage string, own any, recall bool) 
 	if err == nil {
 		err = s.Check(func(key string) string { return p.Origin(stage + "." + key) })
 	}
-	return inSettings(err)
+	return usage.Wrap(err)
+}
+
+// LoadTop fills the settings that belong to no stage. own points to their defaults. Errors are usage errors.
+func (p *Project) LoadTop(line settings.Flags, own any) error {
+	s := p.Section("", own)
+	s.Defaults()
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, key := range p.engine().topKeys() {
+		if value := p.values[key]; value != nil {
+			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: value.Line}, value)
+		}
+	}
+	_, err := s.File(p.File, node)
+	if err == nil && !p.engine().Isolated {
+		err = s.Environment()
+	}
+	if err == nil && line != nil {
+		err = s.Assign(p.assignments(line, true))
+	}
+	if err == nil && line != nil {
+		err = s.Flags(line)
+	}
+	if err == nil {
+		err = s.Check(p.Origin)
+	}
+	return usage.Wrap(err)
+}
+
+// Assignments returns the assignments of a command line to settings of its stage: all but those of [Project.LoadTop].
+func (p *Project) Assignments(line settings.Flags) []string { return p.assignments(line, false) }
+
+// assignments returns the assignments of a command line to settings of no stage, or all others.
+func (p *Project) assignments(line settings.Flags, top bool) (list []string) {
+	fields := p.engine().top()
+	for _, a := range line.StringSlice(OverrideFlag) {
+		key, _, _ := strings.Cut(a, "=")
+		if i, _ := settings.Find(fields, key); (i >= 0) == top {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // LoadFile fills the settings of a stage from hgld.yaml alone. own points to its defaults.
-// Errors are [SettingsError]s.
+// Errors are usage errors.
 func (p *Project) LoadFile(stage string, own any) error {
 	_, err := p.fill(p.Section(stage, own), source{p.File, p.values[stage]})
-	return inSettings(err)
+	return usage.Wrap(err)
 }
 
 // Section wraps the settings that own points to so that they can be filled. name is their key in
 // hgld.yaml. The project records the origin of each value.
 func (p *Project) Section(name string, own any) settings.Section {
-	return settings.Section{Name: name, Ptr: own, Words: p.engine().Words,
-		Origin: func(key, from string) { p.SetOrigin(name+"."+key, from) }}
+	return settings.Section{Name: name, Ptr: own, Words: p.engine().Words, Former: p.engine().Former,
+		Origin: func(key, from string) { p.SetOrigin(strings.TrimPrefix(name+"."+key, "."), from) }}
 }
 
 // fill sets the values that a file contains, and returns their keys. Relative paths in it start at
@@ -96,7 +139,7 @@ func (p *Project) anchor(fields []settings.Field) {
 
 // UseFile makes [Project.Load] read the settings of a stage from another file. The file contains
 // them alone, as run.yaml does, or under the name of the stage, as hgld.yaml does. Relative paths
-// in it start at its folder. own points to settings of the stage. Errors are [SettingsError]s, except
+// in it start at its folder. own points to settings of the stage. Errors are usage errors, except
 // for a file that exists and cannot be read.
 func (p *Project) UseFile(stage, path string, own any) error {
 	text, err := regular.ReadFile(path)
@@ -106,19 +149,18 @@ func (p *Project) UseFile(stage, path string, own any) error {
 	if err == nil {
 		err = p.use(stage, path, text, own)
 	}
-	return inSettings(err)
+	return usage.Wrap(err)
 }
 
 // use is UseFile for a file with the given text.
 func (p *Project) use(stage, path string, text []byte, own any) error {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	node, err := settings.Document(path, text)
+	if err != nil {
+		return err
 	}
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+	if node == nil || node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s: expected settings, such as \"steps: 1000\"", path)
 	}
-	node := doc.Content[0]
 	if under := settings.Lookup(node, stage); under != nil {
 		node = under
 	}

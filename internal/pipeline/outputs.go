@@ -13,16 +13,20 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/regular"
+	"hgld/internal/remember"
 	"hgld/internal/settings"
 )
 
 // Kind is a kind of file or folder that hgld writes.
 type Kind struct {
-	// Ours reports whether hgld wrote what is at path as this kind, which may be incomplete. nil:
-	// hgld cannot tell such a file from one of another program.
+	// Ours reports whether what is at path, which may be incomplete, has a mark of this kind that only hgld writes.
+	// nil: other programs write such files, too, and hgld knows its own by their SHA-256, see [Project.CheckOutputs].
 	Ours func(path string) (bool, error)
 	// Folder says that the kind is a folder. hgld adds files to it.
 	Folder bool
+	// Part reports whether a file, named without links, is one of those that such a folder consists of: no other command
+	// may replace it. nil: none is.
+	Part func(path string) bool
 	// ByHand says that people correct such files. A stage keeps one that was changed since it wrote it.
 	ByHand bool
 	// Files lists what a command writes for a name that is no path itself, such as a prefix. nil:
@@ -70,18 +74,18 @@ func (e *OutputError) Error() string {
 	return fmt.Sprintf("%s: %s is %s%s", e.Command, e.Path, e.Is, does)
 }
 
-// HomeError says that an output lies in a folder called ~, which does not exist: who writes ~ means another.
-type HomeError struct {
+// LiteralTildeError says that an output lies in a folder called ~, which does not exist: who writes ~ means another.
+type LiteralTildeError struct {
 	Command string // as typed
 	Path    string // of the output
 }
 
 // Error names the command and the output.
-func (e *HomeError) Error() string {
+func (e *LiteralTildeError) Error() string {
 	return fmt.Sprintf("%s: %s would be in a new folder with the name ~", e.Command, e.Path)
 }
 
-// CheckHome returns a [HomeError] for such an output.
+// CheckHome returns a [LiteralTildeError] for such an output.
 func CheckHome(command, path string) error {
 	parts := strings.Split(filepath.ToSlash(path), "/")
 	at := slices.Index(parts, "~")
@@ -89,7 +93,7 @@ func CheckHome(command, path string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.FromSlash(strings.Join(parts[:at+1], "/"))); IsMissing(err) {
-		return &HomeError{command, path}
+		return &LiteralTildeError{command, path}
 	}
 	return nil
 }
@@ -97,7 +101,10 @@ func CheckHome(command, path string) error {
 // CheckOutputs returns an [OutputError] if a command would overwrite one of its inputs, another of
 // its outputs, hgld.yaml, a file of another stage, or anything that hgld did not write as the same
 // kind. Only the last can be allowed, except for folders. It sees through links. Empty paths and
-// devices are skipped. A folder ~ that would be new is a [HomeError].
+// devices are skipped. A folder ~ that would be new is a [LiteralTildeError].
+//
+// A file without a mark is hgld's if the stamp of the stage that writes it has its SHA-256, or the list of the files
+// without marks that commands have written. The outputs of w get into that list before they get their names.
 func (p *Project) CheckOutputs(w Writing) error {
 	out := p.expand(w.Out)
 	for _, o := range out {
@@ -113,7 +120,40 @@ func (p *Project) CheckOutputs(w Writing) error {
 			return err
 		}
 	}
+	for _, o := range out {
+		if kind, known := p.engine().Kinds[o.Kind]; known && kind.Ours == nil {
+			atomicfile.Announce(o.Path, func(sum string) error { return p.written()[0].Add(o.Kind + " " + sum) })
+		}
+	}
 	return nil
+}
+
+// written returns the lists of the kinds and SHA-256 of files without marks that commands have written: the project's
+// in .hgld, if there is one, and the user's for what is written outside of projects.
+func (p *Project) written() []remember.List {
+	user := remember.ForUser("written")
+	if p.File == "" {
+		return []remember.List{user}
+	}
+	return []remember.List{remember.In(filepath.Join(p.Dir, ".hgld"), "written"), user}
+}
+
+// wrote reports whether hgld wrote a file without a mark as this kind.
+func (p *Project) wrote(o Output) (bool, error) {
+	sum, err := hashOf(o.Path)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(p.written(), func(l remember.List) bool { return l.Has(o.Kind + " " + sum) }) {
+		return true, nil
+	}
+	for _, by := range p.engine().Stages {
+		if was, err := by.Stamp(p); p.File != "" && err == nil && was.sum(p.Inside(o.Path)) == sum &&
+			by.kindOf(p, o.Path) == o.Kind {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // checkApart compares the paths of outputs with those of other files.
@@ -135,7 +175,9 @@ func (p *Project) checkApart(w Writing, out []Output) error {
 				continue
 			}
 			made := others[at].Kind == o.Kind
-			if _, err := os.Stat(o.Path); made && (w.Replace || IsMissing(err)) {
+			_, err := os.Stat(o.Path)
+			if IsMissing(err) && (made || others[at].read) || made && w.Replace ||
+				others[at].read && p.isOutput(w.Stage, o.Path) {
 				continue
 			}
 			wrong.Is, wrong.Replaceable = "a file of the stage "+others[at].stage, made && !wrong.Folder
@@ -143,6 +185,19 @@ func (p *Project) checkApart(w Writing, out []Output) error {
 		return &wrong
 	}
 	return nil
+}
+
+// isOutput reports whether the settings of a stage name a path as an output, also of a stage that the project does not
+// use.
+func (p *Project) isOutput(stage, path string) bool {
+	all := p.engine().Stages
+	at := slices.IndexFunc(all, func(s Stage) bool { return s.Name == stage })
+	if at < 0 || p.File == "" {
+		return false
+	}
+	own := all[at].settings()
+	return p.Load(nil, stage, own) == nil && slices.ContainsFunc(p.expand(all[at].writes(own)),
+		func(o Output) bool { return o.Path != "" && atomicfile.Same(o.Path, path) })
 }
 
 // checkOurs returns an error for an existing output that hgld did not write as the same kind.
@@ -159,16 +214,23 @@ func (p *Project) checkOurs(w Writing, o Output) error {
 		return &OutputError{Command: w.Command, Path: o.Path, Folder: kind.Folder, Mismatch: true, Is: is}
 	case !info.IsDir() && (!info.Mode().IsRegular() || info.Size() == 0):
 		return nil // nothing to lose
-	case w.Replace && !kind.Folder:
-		return nil
-	case kind.Ours != nil:
-		if ours, err := kind.Ours(o.Path); err != nil || ours {
-			return err
+	}
+	if place, err := filepath.EvalSymlinks(o.Path); err == nil && !kind.Folder {
+		for name, folder := range p.engine().Kinds {
+			if folder.Part != nil && folder.Part(place) {
+				return &OutputError{Command: w.Command, Path: o.Path, Is: "a file of " + name}
+			}
 		}
 	}
-	is := "not " + o.Kind + " of hgld"
-	if kind.Ours == nil {
-		is = "a file that hgld may not have written"
+	if w.Replace && !kind.Folder {
+		return nil
+	}
+	ours, is := kind.Ours, "not "+o.Kind+" of hgld"
+	if ours == nil {
+		ours, is = func(string) (bool, error) { return p.wrote(o) }, "a file that hgld may not have written"
+	}
+	if yes, err := ours(o.Path); err != nil || yes {
+		return err
 	}
 	return &OutputError{Command: w.Command, Path: o.Path, Replaceable: !kind.Folder, Folder: kind.Folder, Is: is}
 }
@@ -229,14 +291,14 @@ func (p *Project) othersOf(stage string) []stageFile {
 	})
 }
 
-// writes lists the outputs that the settings of the stage name.
+// writes lists the outputs that the settings of the stage name, and those beside them.
 func (s Stage) writes(own any) (list []Output) {
 	for _, f := range settings.Fields(own) {
 		if f.IsOutput() {
 			list = append(list, Output{Path: f.Value.String(), Kind: f.Tag.Get("kind")})
 		}
 	}
-	return list
+	return append(list, s.beside(own)...)
 }
 
 // reads lists the inputs that the settings of the stage name.
@@ -334,7 +396,8 @@ func (s Stage) begin(p *Project, own any) (end func(error) error, err error) {
 }
 
 // checkConfigured checks the outputs that the project's settings name. It accepts existing files with
-// default names, since a project need not use the stage.
+// default names, since a project need not use the stage, and those without a mark of a stage that lacks its inputs:
+// they were made elsewhere, and nothing replaces them.
 func (s Stage) checkConfigured(p *Project, own any) error {
 	if !slices.ContainsFunc(p.Stages(), func(used Stage) bool { return used.Name == s.Name }) {
 		return nil
@@ -343,8 +406,11 @@ func (s Stage) checkConfigured(p *Project, own any) error {
 	if err := p.checkApart(w, p.expand(w.Out)); err != nil {
 		return err
 	}
+	in, _ := s.files(own)
+	elsewhere := len(Missing(in)) > 0
 	for _, f := range settings.Fields(own) {
-		if !f.IsOutput() || p.Origin(s.Name+"."+f.Key()) == settings.FromDefault {
+		if !f.IsOutput() || p.Origin(s.Name+"."+f.Key()) == settings.FromDefault ||
+			elsewhere && p.engine().Kinds[f.Tag.Get("kind")].Ours == nil {
 			continue
 		}
 		for _, o := range p.expand([]Output{{f.Value.String(), f.Tag.Get("kind")}}) {

@@ -25,6 +25,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hgld/internal/settings"
 )
@@ -33,17 +34,19 @@ import (
 type Pipeline struct {
 	// Stages lists the stages in order.
 	Stages []Stage
-	// Keys lists the other keys of hgld.yaml, besides the stages and the format version.
-	Keys []string
+	// Top returns the defaults of the settings that belong to no stage, at the top of hgld.yaml. It may be nil.
+	Top func() any
 	// Words holds other programs' names for settings.
 	Words settings.Synonyms
+	// Former holds the keys of the stages in former versions.
+	Former settings.FormerKeys
 	// Tool is the version of the program, which stamps record.
 	Tool string
 	// Isolated ignores settings in environment variables.
 	Isolated bool
 	// Folder describes a folder of a known kind. It returns false for others. It may be nil.
 	Folder func(dir string) (Folder, bool, error)
-	// Address identifies what lies at an address s3://…; fs.ErrNotExist: nothing. It may be nil.
+	// Address identifies what lies at an address in an object store; fs.ErrNotExist: nothing. It may be nil.
 	Address func(address string) (print string, err error)
 	// Kinds holds what commands write by name, such as "a draft".
 	Kinds map[string]Kind
@@ -60,6 +63,25 @@ func (l *Pipeline) Names() []string {
 		names[i] = s.Name
 	}
 	return names
+}
+
+// top lists the settings that belong to no stage.
+func (l *Pipeline) top() []settings.Field {
+	if l.Top == nil {
+		return nil
+	}
+	return settings.Fields(l.Top())
+}
+
+// topKeys lists the keys of the settings that belong to no stage, dotted and of their groups.
+func (l *Pipeline) topKeys() []string {
+	keys := settings.Keys(l.top())
+	for _, f := range l.top() {
+		if !slices.Contains(keys, f.Path[0]) {
+			keys = append(keys, f.Path[0])
+		}
+	}
+	return keys
 }
 
 // ended is Ended, for every error and pipeline.
@@ -88,8 +110,8 @@ type Job interface {
 	Options() Options
 	// Start reports that a stage whose result is not good starts.
 	Start(st State)
-	// Say reports progress to the user.
-	Say(format string, args ...any)
+	// Log reports progress to the user.
+	Log(format string, args ...any)
 	// Close releases what a stage opened, such as a device.
 	Close() error
 }
@@ -129,7 +151,7 @@ func Run(j Job, stages []Stage) error {
 			return err
 		}
 		if !ran {
-			j.Say("%-8s done", s.Name)
+			j.Log("%-8s done", s.Name)
 		}
 	}
 	return nil

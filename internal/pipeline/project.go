@@ -1,10 +1,8 @@
 package pipeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -17,6 +15,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/internal/regular"
 	"hgld/internal/settings"
+	"hgld/internal/usage"
 )
 
 // ProjectFile is the name of a project's configuration; its folder is the project.
@@ -45,6 +44,8 @@ type Project struct {
 	origin   map[string]string     // "cluster.k" -> origin of its value
 	ways     map[string]string     // path as commands use it -> path as in hgld.yaml or the defaults
 	files    []stageFile           // see stageFiles; nil until then
+	allowed  map[string]bool       // places in object stores that this command may use, see CheckStores
+	allowAll bool                  // see AllowStores
 	here     string                // current folder at the start of the command, or "" if unknown
 }
 
@@ -74,7 +75,7 @@ func (l *Pipeline) Open(dir string) (*Project, error) {
 			return l.Stages[slices.Index(l.Names(), stage)].Settings()
 		})
 		if err != nil {
-			return nil, inSettings(err)
+			return nil, usage.Wrap(err)
 		}
 	}
 	if p.File == "" {
@@ -100,29 +101,22 @@ func (l *Pipeline) Parse(file, text string) (*Project, error) {
 
 // parse reads the top level of hgld.yaml.
 func (p *Project) parse(data []byte) error {
-	var doc yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil
-	} else if err != nil {
-		return settingsf("%s: %w", p.File, err)
+	root, err := settings.Document(p.File, data)
+	if err != nil || root == nil {
+		return err
 	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return settingsf("%s: more than one YAML document; a project has one", p.File)
-	}
-	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return settingsf("%s:%d: expected stages such as \"cluster:\"", p.File, root.Line)
+		return usage.Errorf("%s:%d: expected stages such as \"cluster:\"", p.File, root.Line)
 	}
 	p.values = map[string]*yaml.Node{}
-	names := slices.Concat([]string{versionKey, StagesKey}, p.engine().Keys, p.engine().Names())
+	names := slices.Concat([]string{versionKey, StagesKey}, p.engine().topKeys(), p.engine().Names())
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if !slices.Contains(names, key.Value) {
-			return settingsf("%s:%d: %w", p.File, key.Line, registry.Unknown("key", key.Value, names))
+			return usage.Errorf("%s:%d: %w", p.File, key.Line, registry.Unknown("key", key.Value, names))
 		}
 		if p.values[key.Value] != nil {
-			return settingsf("%s:%d: key %.80q appears twice", p.File, key.Line, key.Value)
+			return usage.Errorf("%s:%d: key %.80q appears twice", p.File, key.Line, key.Value)
 		}
 		p.values[key.Value] = value
 	}
@@ -139,11 +133,11 @@ func (p *Project) checkVersion() error {
 	}
 	var v int
 	if err := node.Decode(&v); err != nil || v < 1 {
-		return settingsf("%s:%d: hgld: expected the format version, a whole number such as %d", p.File, node.Line,
+		return usage.Errorf("%s:%d: hgld: expected the format version, a whole number such as %d", p.File, node.Line,
 			ProjectVersion)
 	}
 	if v > ProjectVersion {
-		return settingsf("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.File, node.Line, v,
+		return usage.Errorf("%s:%d: format version %d; this hgld reads up to %d: use a newer hgld", p.File, node.Line, v,
 			ProjectVersion)
 	}
 	return nil
@@ -165,11 +159,8 @@ func (p *Project) Require() error {
 	return &NoProjectError{}
 }
 
-// Value returns the node of a top-level key in hgld.yaml, or nil if the key is missing.
-func (p *Project) Value(key string) *yaml.Node { return p.values[key] }
-
 // Origin returns the source of a setting's value when it was loaded, or "" if it was not
-// loaded. The key begins with the stage: "cluster.k".
+// loaded. The key begins with the stage: "cluster.k". Keys at the top of hgld.yaml have no stage.
 func (p *Project) Origin(key string) string { return p.origin[key] }
 
 // SetOrigin records the source of a setting's value, see [Project.Origin].

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
+	"hgld/internal/usage"
 )
 
 // files are the settings of a stage in tests.
@@ -37,8 +39,8 @@ type told struct {
 }
 
 func (j *told) Options() Options               { return j.options }
-func (j *told) Say(format string, args ...any) { j.said = append(j.said, fmt.Sprintf(format, args...)) }
-func (j *told) Start(st State)                 { j.Say("%s %s", st.Stage, st.State) }
+func (j *told) Log(format string, args ...any) { j.said = append(j.said, fmt.Sprintf(format, args...)) }
+func (j *told) Start(st State)                 { j.Log("%s %s", st.Stage, st.State) }
 func (j *told) Close() error                   { j.closed++; return nil }
 
 // projectHere turns the test's current folder into a project with this hgld.yaml and these
@@ -56,10 +58,7 @@ func projectHere(t *testing.T, text string, specs ...Spec[files]) *told {
 
 func open(t *testing.T, l *Pipeline, dir string) *Project {
 	t.Helper()
-	p, err := l.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(l.Open(dir))(t)
 	return p
 }
 
@@ -113,15 +112,10 @@ func TestRunExecutesStaleStagesInOrder(t *testing.T) {
 		t.Fatalf("%v, %+v", err, missing)
 	}
 	testfile.Write(t, ".", "source", "x")
-	if err := Run(j, p.pipeline.Stages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(j, p.pipeline.Stages))
 	states := func() string {
 		t.Helper()
-		list, err := p.States(0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(p.States(0))(t)
 		text := ""
 		for _, st := range list {
 			text += fmt.Sprintf("%s %s: %s -> %s\n", st.Stage, st.State, st.Describe(p), st.Command)
@@ -157,9 +151,7 @@ func TestHooksOfAStageChangeItsState(t *testing.T) {
 	a.Note = func(_ *Project, _ *files, st State) (string, error) { return "it is " + st.State, nil }
 	j := projectHere(t, "{}\n", a)
 	p := j.options.Project
-	if err := Run(j, p.pipeline.Stages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(j, p.pipeline.Stages))
 	for _, c := range []struct{ doubt, state, why string }{
 		{"its source is another", Stale, "its source is another; it is stale"},
 		{"", Done, "it is done"},
@@ -181,7 +173,7 @@ func TestUnknownStageAndMistakesAreFoundBeforeTheRun(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = p.Until("aa")
-	if !errors.As(err, new(*SettingsError)) || !strings.Contains(err.Error(), `did you mean "a"`) {
+	if !errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), `did you mean "a"`) {
 		t.Error(err)
 	}
 }
@@ -206,9 +198,7 @@ func TestDisabledStagesAreSkipped(t *testing.T) {
 		t.Errorf("%v, %+v: no stage in use writes a.txt", err, missing)
 	}
 	testfile.Write(t, ".", "a.txt", "x")
-	if err := Run(j, p.Stages()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(j, p.Stages()))
 	if _, err := os.Stat("c.txt"); err != nil {
 		t.Error(err)
 	}
@@ -216,7 +206,8 @@ func TestDisabledStagesAreSkipped(t *testing.T) {
 	if err != nil || len(until) != 1 {
 		t.Errorf("until b: %d stages, %v", len(until), err)
 	}
-	if _, err := p.Until("a"); !errors.As(err, new(*OffError)) || !strings.Contains(err.Error(), "stage a is off") {
+	if _, err := p.Until("a"); !errors.As(err, new(*StageDisabledError)) ||
+		!strings.Contains(err.Error(), "stage a is off") {
 		t.Error(err)
 	}
 }
@@ -233,7 +224,7 @@ func TestListOfStagesIsRead(t *testing.T) {
 		if want == "" && (err != nil || len(p.Stages()) != 1) {
 			t.Errorf("%q: %v, want all stages", text, err)
 		}
-		if want != "" && (!errors.As(err, new(*SettingsError)) || !strings.Contains(err.Error(), want)) {
+		if want != "" && (!errors.As(err, new(*usage.Error)) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -242,13 +233,8 @@ func TestListOfStagesIsRead(t *testing.T) {
 func TestTextOfANewProjectSetsItsValues(t *testing.T) {
 	l := &Pipeline{Stages: []Stage{New(spec("a", "x")).Stage, New(spec("b", "y")).Stage}}
 	text, err := l.Text(NewProject{Head: "hgld: 1\n", Stages: []string{"b"}, Values: map[string]string{"b.size": "7"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := l.Parse(ProjectFile, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	p := must.Get(l.Parse(ProjectFile, text))(t)
 	own := l.Stages[1].Settings().(*files)
 	if err := p.LoadFile("b", own); err != nil || own.Size != 7 || own.In != "y" {
 		t.Errorf("%+v, %v\n%s", own, err, text)

@@ -7,9 +7,10 @@ import (
 	"slices"
 
 	"hgld/internal/settings"
+	"hgld/internal/usage"
 )
 
-// Spec declares a stage whose settings are an S. Complete, Found, Check, Rereads, Doubt
+// Spec declares a stage whose settings are an S. Complete, Beside, Found, Check, Rereads, Doubt
 // and Note may be nil.
 type Spec[S any] struct {
 	// Name is its key in hgld.yaml: "cluster".
@@ -24,6 +25,8 @@ type Spec[S any] struct {
 	// Files names the files and folders that the stage reads and writes with these
 	// settings. Their contents decide whether its result is stale.
 	Files func(s *S) (in, out []string)
+	// Beside returns outputs whose names follow from the settings, besides those that settings name.
+	Beside func(s *S) []Output
 	// Found returns further inputs that another input names, such as the folders in a table of
 	// images. They exist. It fails if that input cannot be read.
 	Found func(s *S) (in []string, err error)
@@ -54,6 +57,7 @@ type Stage struct {
 	settings func() any
 	complete func(p *Project, s any) error
 	files    func(s any) (in, out []string)
+	beside   func(s any) []Output
 	found    func(s any) ([]string, error)
 	run      func(j Job, s any) error
 	check    func(s any) error
@@ -87,6 +91,7 @@ func New[S any](spec Spec[S]) StageOf[S] {
 			return nil
 		},
 		complete: func(*Project, any) error { return nil },
+		beside:   func(any) []Output { return nil },
 		found:    func(any) ([]string, error) { return nil, nil },
 		rereads:  func(any) []string { return nil },
 		doubt:    func(*Project, any, []State) (string, error) { return "", nil },
@@ -94,6 +99,9 @@ func New[S any](spec Spec[S]) StageOf[S] {
 	}
 	if spec.Complete != nil {
 		s.complete = func(p *Project, s any) error { return spec.Complete(p, s.(*S)) }
+	}
+	if spec.Beside != nil {
+		s.beside = func(s any) []Output { return spec.Beside(s.(*S)) }
 	}
 	if spec.Found != nil {
 		s.found = func(s any) ([]string, error) { return spec.Found(s.(*S)) }
@@ -110,13 +118,13 @@ func New[S any](spec Spec[S]) StageOf[S] {
 	return StageOf[S]{Stage: s, defaults: spec.Defaults}
 }
 
-// SettingError returns an error from checking settings as a [SettingsError], unless a file could
+// SettingError returns an error from checking settings as a usage error, unless a file could
 // not be read, which says nothing about the settings.
 func SettingError(err error) error {
 	if errors.As(err, new(*fs.PathError)) && !IsMissing(err) {
 		return err
 	}
-	return inSettings(err)
+	return usage.Wrap(err)
 }
 
 // Defaults returns a copy of the default settings. The copy shares maps and slices.
@@ -125,16 +133,22 @@ func (s StageOf[S]) Defaults() *S {
 	return &own
 }
 
-// Load returns the settings of the stage in a project, see [Project.Load].
+// Load returns the settings of the stage in a project, see [Project.Load] and [Project.CheckStores].
 func (s StageOf[S]) Load(p *Project, line settings.Flags) (*S, error) {
 	own := s.Defaults()
-	return own, p.Load(line, s.Name, own)
+	if err := p.Load(line, s.Name, own); err != nil {
+		return own, err
+	}
+	return own, p.CheckStores(s.Name, own)
 }
 
-// Recall returns the settings of the stage in a project, see [Project.Recall].
+// Recall returns the settings of the stage in a project, see [Project.Recall] and [Project.CheckStores].
 func (s StageOf[S]) Recall(p *Project, line settings.Flags) (*S, error) {
 	own := s.Defaults()
-	return own, p.Recall(line, s.Name, own)
+	if err := p.Recall(line, s.Name, own); err != nil {
+		return own, err
+	}
+	return own, p.CheckStores(s.Name, own)
 }
 
 // Settings returns a pointer to a copy of the default settings.
@@ -178,6 +192,9 @@ func (s Stage) Continued() Stage {
 // records the run, since the files are complete.
 func (s Stage) Execute(j Job, own any) error {
 	p := j.Options().Project
+	if err := p.CheckStores(s.Name, own); err != nil {
+		return err
+	}
 	if err := s.MissingInput(p, own); err != nil {
 		return err
 	}

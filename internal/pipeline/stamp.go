@@ -125,6 +125,14 @@ func (s Stage) Stamp(p *Project) (Stamp, error) {
 	if err != nil {
 		return was, &StampError{path, s.Command, err}
 	}
+	l := p.engine()
+	if i := slices.Index(l.Names(), was.Stage); i >= 0 {
+		own := l.Stages[i].settings()
+		was.Given = l.Former.Keys(was.Stage, own, was.Given)
+		if text, err := l.Former.Today(was.Stage, own, was.Settings); err == nil { // otherwise the settings differ
+			was.Settings = text
+		}
+	}
 	return was, nil
 }
 

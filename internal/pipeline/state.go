@@ -211,7 +211,13 @@ func (s Stage) State(p *Project, own any) (State, error) {
 		}
 		if !slices.Contains(in, path) {
 			in = append(in, path)
+			if err := p.checkStore("an input of its last run", path); err != nil {
+				return st.unknown(err), nil
+			}
 		}
+	}
+	if err := p.CheckStores(s.Name, own); err != nil {
+		return st.unknown(err), nil
 	}
 	now, err := p.engine().Fingerprint(in)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 )
 
@@ -30,9 +31,7 @@ func TestIndirectInputsMakeAStageStale(t *testing.T) {
 	p := j.options.Project
 	testfile.Write(t, ".", "table", "x")
 	testfile.Write(t, "photos", "1.jpg", "x")
-	if err := Run(j, p.pipeline.Stages); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(j, p.pipeline.Stages))
 	testfile.Write(t, "photos", "2.jpg", "x")
 	if list, err := p.States(0); err != nil || list[0].State != Stale || list[0].Why != "photos changed since" {
 		t.Errorf("%+v, %v: want stale for its photos", list, err)

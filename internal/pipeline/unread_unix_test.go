@@ -8,15 +8,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // A link to itself does not tell whether the file exists. It is an error, like a failing disk,
 // even for root.
 func TestLinkLoopIsAnErrorAndNotMissing(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""))
-	if err := os.Symlink("lost", "lost"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("lost", "lost"))
 	_, ofInput := j.options.Project.changeOf("lost")
 	_, ofOutput := sumsOf(map[string]string{"lost": "size 1, changed now"})
 	_, ofPrint := j.options.Project.engine().Fingerprint([]string{"lost"})
@@ -31,12 +31,8 @@ func TestLinkLoopIsAnErrorAndNotMissing(t *testing.T) {
 func TestAStageThatCannotBeLookedAtIsUnknown(t *testing.T) {
 	j := projectHere(t, "{}\n", spec("a", ""), spec("b", ""))
 	p := j.options.Project
-	if err := Run(j, p.pipeline.Stages); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.Remove("a.txt"), os.Symlink("a.txt", "a.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(j, p.pipeline.Stages))
+	must.Do(t, errors.Join(os.Remove("a.txt"), os.Symlink("a.txt", "a.txt")))
 	list, err := p.States(0)
 	if err != nil || list[0].State != Unknown || !errors.Is(list[0].Err, syscall.ELOOP) || list[1].State != Done {
 		t.Errorf("%+v, %v; want a unknown and b done", list, err)

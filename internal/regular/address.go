@@ -6,18 +6,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	store "hgld/internal/objectstore/address"
 )
 
-// AddressError is the error for an address, such as s3://bucket/shards, in place of a path. The system would take it
-// for a path below a folder called "s3:".
+// AddressError is the error for an address, such as https://host/file, in place of a path. The system would take
+// it for a path below a folder called "https:".
 type AddressError struct{ Path string }
-
-// password matches what may be a name and a password in an address.
-var password = regexp.MustCompile(`//[^/]*@`)
 
 // Error states the address, without a password.
 func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is an address; want a path of this machine", password.ReplaceAllString(e.Path, "//…@"))
+	return fmt.Sprintf("%s is an address; want a path of this machine", store.WithoutSecret(e.Path))
 }
 
 // Unwrap returns fs.ErrInvalid.

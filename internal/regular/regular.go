@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"hgld/internal/budget"
 )
 
 // Error reports that a path does not lead to a regular file.
@@ -93,14 +95,20 @@ func Check(path string, info fs.FileInfo) error {
 	return &Error{path, what}
 }
 
-// ReadFile returns the contents of a regular file.
+// ReadFile returns the contents of a regular file of at most [budget.Bytes].
 func ReadFile(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	text, err := io.ReadAll(io.LimitReader(f, budget.Bytes+1))
+	if err == nil {
+		if _, err = budget.Of(int64(len(text))); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return text, err
 }
 
 // ReadAtMost is [ReadFile] of a file of at most limit bytes. It reads nothing of a larger one.

@@ -11,26 +11,22 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // A pipe without a writer would block, a device never ends, and /proc/kmsg waits for messages.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(in("file"), []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(in("file"), []byte("text"), 0o600))
 	links := map[string]string{"to-file": in("file"), "to-pipe": in("pipe"), "to-device": os.DevNull}
 	if runtime.GOOS == "linux" {
 		links["to-kernel"] = "/proc/version"
 	}
-	if err := syscall.Mkfifo(in("pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(in("pipe"), 0o600))
 	for name, to := range links {
-		if err := os.Symlink(to, in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, in(name)))
 	}
 	for name, want := range map[string]string{"pipe": "named pipe", "to-pipe": "named pipe", "to-device": "a device",
 		"to-kernel": "kernel"} {
@@ -54,10 +50,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	if _, err := ReadFile(dir); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("%v, want that a folder cannot be read", err)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	if _, err := OpenIn(root, "pipe"); !errors.As(err, new(*Error)) {
 		t.Errorf("within a folder: %v", err)
@@ -67,15 +60,11 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 // A sparse file of a terabyte takes no room and would fill the memory.
 func TestLargeFilesAreNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sparse")
-	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("text"), 0o600))
 	if data, err := ReadAtMost(path, 4); err != nil || string(data) != "text" {
 		t.Errorf("%q, %v", data, err)
 	}
-	if err := os.Truncate(path, 1<<40); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 1<<40))
 	if _, err := ReadAtMost(path, 4); err == nil || !strings.Contains(err.Error(), "1099511627776 bytes, want at most 4") {
 		t.Errorf("%v", err)
 	}

@@ -3,77 +3,71 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
+
+	"hgld/internal/terminal"
 )
 
-//go:embed page.html
-var pageText string
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed sort.js
+	sortScript string
+)
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
 // Page is a self-contained HTML page: one file embeds everything, including its images. Equal
-// pages produce equal bytes. Write leaves out empty parts.
+// pages produce equal bytes. Write leaves out empty parts. A content security policy forbids
+// scripts other than the page's own, and everything from the network.
 type Page struct {
 	// Title is the heading. Subtitle is the sentence below it.
 	Title, Subtitle string
-
-	// Table holds the metrics.
-	Table  *Table
-	Tables []*Table // below the cases
-
-	// Legend explains the colours of the picture frames.
-	Legend []Legend
-
-	// CasesNote introduces Cases, the results that some queries retrieve.
-	CasesNote string
+	App             *App     // an interactive part; nil: none
+	Table           *Table   // the metrics
+	Tables          []*Table // below the cases
+	Legend          []Legend // explains the colours of the picture frames
+	CasesNote       string   // introduces Cases, the results that some queries retrieve
 	// CasesTitle is the heading of Cases. The default is "What is retrieved".
 	CasesTitle string
-	// Cases holds one row per model for each query.
-	Cases []Case
+	Cases      []Case        // one row per model for each query
+	Figures    []Figure      // plots below the tables
+	MapNote    string        // introduces Map, a picture of the embeddings
+	Map        template.HTML // inline SVG
 
-	// CurvesTitle is the heading of Curves. The default is "Training".
-	CurvesTitle string
-	CurvesNote  string        // sentence above Curves
-	Curves      template.HTML // inline SVG, for example from Lines
+	// GroupsTitle and GroupsNote introduce Groups.
+	GroupsTitle, GroupsNote string
+	Groups                  []Group // in the order shown on the page
+	Steps                   []Step  // the commands that produced the page
+}
 
-	// Figures are plots below the tables.
-	Figures []Figure
-
-	// MapNote introduces Map, a picture of the embeddings.
-	MapNote string
-	Map     template.HTML // inline SVG
-
-	// GroupsNote introduces Groups, the classes of a hierarchy.
-	GroupsNote string
-	Groups     []Group // in the order shown on the page
-
-	// Steps lists the commands that produced the page.
-	Steps []Step
+// App is a part of a page that a script fills.
+type App struct {
+	Markup template.HTML // has the elements that Script expects
+	Style  template.CSS  // adds to that of the page
+	Script template.JS   // reads Data; shows it as text only
+	Data   any           // as JSON in the element "data"
+	Beside bool          // shows pictures that lie beside the page
 }
 
 // Table is a table of metrics.
 type Table struct {
 	// Title is shown above the table, and Note below it.
 	Title, Note string
-
-	// Head holds the column headings, and Rows the cells.
-	Head []string
-	Rows [][]Cell // each row is as long as Head
+	Head        []string // the column headings
+	Rows        [][]Cell // the cells; each row is as long as Head
 
 	// Text is the first column from which on the cells are text: they are not aligned to
 	// the right. 0: only the first column is text.
-	Text int
-
-	// Sort lets the reader sort the rows by each column.
-	Sort bool
-
-	// Matrix sets the cells close together.
-	Matrix bool
+	Text   int
+	Sort   bool // lets the reader sort the rows by each column
+	Matrix bool // sets the cells close together
 }
 
 // Left reports whether a column is aligned to the left.
@@ -94,10 +88,33 @@ func (t *Table) Class(column int, c Cell) string {
 	return strings.Join(list, " ")
 }
 
-// Sorted reports whether the page has a table that can be sorted.
-func (p *Page) Sorted() bool {
+// Scripts returns the scripts of the page.
+func (p *Page) Scripts() (list []template.JS) {
 	sorts := func(t *Table) bool { return t != nil && t.Sort }
-	return sorts(p.Table) || slices.ContainsFunc(p.Tables, sorts)
+	if sorts(p.Table) || slices.ContainsFunc(p.Tables, sorts) {
+		list = append(list, template.JS(sortScript))
+	}
+	if p.App != nil {
+		list = append(list, p.App.Script)
+	}
+	return list
+}
+
+// Policy returns the content security policy, which names the scripts by their hashes.
+func (p *Page) Policy() string {
+	images := "img-src data:"
+	if p.App != nil && p.App.Beside {
+		images += " 'self' file:"
+	}
+	policy := "default-src 'none'; style-src 'unsafe-inline'; " + images + "; base-uri 'none'; form-action 'none'"
+	for i, script := range p.Scripts() {
+		if i == 0 {
+			policy += "; script-src"
+		}
+		sum := sha256.Sum256([]byte(script))
+		policy += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return policy
 }
 
 // Cell is one cell of a table.
@@ -118,12 +135,8 @@ type Legend struct {
 
 // Case shows one query and what each model retrieves for it.
 type Case struct {
-	// Title stands above the case, which begins a group of cases with it; "": it belongs to
-	// the group before.
-	Title string
-
-	// Rows holds one ranking for each model.
-	Rows []Row
+	Title string // stands above the case, which begins a group of cases with it; "": it belongs to the group before
+	Rows  []Row  // one ranking for each model
 }
 
 // Figure is a plot with a heading.
@@ -145,30 +158,35 @@ type Picture struct {
 	// who cannot see the picture. Caption is the line below it.
 	Class, Alt, Caption string
 	Source              template.URL // for example from JPEG
-
-	// Missing says why there is no picture, whose place stays empty; "" if there is one.
-	Missing string
+	Missing             string       // says why there is no picture, whose place stays empty; "" if there is one
 }
 
-// Group is a class of a hierarchy with its members.
+// Group is a list of members under a name.
 type Group struct {
-	// Name is the class. Parent is the coarser class that contains it.
-	Name, Parent string
-	Count        int      // number of landmarks
-	Members      []Member // the finer classes
+	Name    string   // stands above the members
+	Note    string   // line below the name
+	Members []Member // in the order shown on the page
 }
 
-// Member is a finer class within a Group.
+// Member is a line of a Group.
 type Member struct {
-	Name  string // the finer class
-	Count int    // number of landmarks
+	Name  string // stands on the left
+	Count int    // stands on the right
 }
 
 // Step is a command and its result.
 type Step struct{ Name, Command, Result string }
 
-// Write writes the page as HTML.
-func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
+// Write writes the page as HTML. Control characters, and those that change the direction of text, are shown as escapes:
+// names come from other people.
+func (p *Page) Write(w io.Writer) error {
+	var b strings.Builder
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, terminal.Visible(b.String()))
+	return err
+}
 
 // JPEG returns image data as a data URL, which embeds it in the page.
 func JPEG(data []byte) template.URL {

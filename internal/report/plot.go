@@ -2,15 +2,14 @@ package report
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"html/template"
 	"image/color"
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,10 +44,8 @@ type Curve struct {
 	Points []Point // sorted by X
 
 	// Dots marks each point. It suits curves with few points.
-	Dots bool
-
-	// Loose draws the points without a line, in any order.
-	Loose bool
+	Dots  bool
+	Loose bool // draws the points without a line, in any order
 }
 
 // Heat is a map of values over cells.
@@ -61,16 +58,27 @@ type Heat struct {
 type Plot struct {
 	// XLabel and YLabel are the labels of the axes.
 	XLabel, YLabel string
-
-	// YNames names the heights 0, 1, 2 … in place of numbers; nil: numbers.
-	YNames []string
+	YNames         []string // names the heights 0, 1, 2 … in place of numbers; nil: numbers
 
 	// Log selects a logarithmic vertical axis and drops values that are not positive. LogX does the same
-	// for the horizontal axis.
+	// for the horizontal axis, but shows 0 at a broken edge.
 	Log, LogX bool
+	Heat      *Heat     // drawn below the curves; nil: none
+	Marks     []float64 // places on the horizontal axis with a dashed upright line
 
-	// Heat is drawn below the curves; nil: none.
-	Heat *Heat
+	// XTicks are the values at which the horizontal axis has ticks; nil: round numbers.
+	XTicks []float64
+
+	// YMost is the greatest value that the vertical axis shows, such as 100 for percent; 0: any.
+	YMost float64
+
+	// Unit lets both axes go from 0 to 1. Equal gives both the same scale, as a map has. NoTicks leaves out ticks and
+	// grid, where the numbers mean nothing.
+	Unit, Equal, NoTicks bool
+
+	Beside bool // puts the legend beside the curves
+
+	Style Style // how the picture is set
 
 	// Curves are drawn in this order. A curve without points is skipped.
 	Curves []Curve
@@ -84,23 +92,16 @@ var ErrEmpty = errors.New("there is no value to draw")
 func (p *Plot) Draw() (*Drawing, error) {
 	drawing := plot.New()
 	drawing.X.Label.Text, drawing.Y.Label.Text = p.XLabel, p.YLabel
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{215}, color.Gray{215}
-	drawing.Add(grid)
-	drawing.X.Tick.Marker, drawing.Y.Tick.Marker = niceTicks{}, niceTicks{}
-	if p.YNames != nil {
-		drawing.NominalY(p.YNames...)
-		drawing.Y.Min, drawing.Y.Max = -0.5, float64(len(p.YNames))-0.5
+	if !p.NoTicks {
+		grid := plotter.NewGrid()
+		grid.Vertical.Color, grid.Horizontal.Color = color.Gray{215}, color.Gray{215}
+		drawing.Add(grid)
 	}
-	if p.Log {
-		drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, logTicks{}
-	}
-	if p.LogX {
-		drawing.X.Scale, drawing.X.Tick.Marker = plot.LogScale{}, logTicks{}
-	}
-	out := &Drawing{plot: drawing}
+	edge := p.edge()
+	p.axes(drawing, edge)
+	out := &Drawing{plot: drawing, of: p}
 	legend := &drawing.Legend
-	if p.Heat != nil || slices.ContainsFunc(p.Curves, func(c Curve) bool { return c.Loose }) {
+	if p.Beside || p.Heat != nil || slices.ContainsFunc(p.Curves, func(c Curve) bool { return c.Loose }) {
 		out.side = plot.NewLegend()
 		legend = &out.side
 	}
@@ -111,7 +112,8 @@ func (p *Plot) Draw() (*Drawing, error) {
 		addHeat(drawing, legend, p.Heat)
 	}
 	for i, c := range p.Curves {
-		pieces := c.pieces(p.Log, p.LogX)
+		points := p.shown(&c, edge)
+		pieces := piecesOf(points)
 		if len(pieces) == 0 {
 			continue
 		}
@@ -126,34 +128,29 @@ func (p *Plot) Draw() (*Drawing, error) {
 				legend.Add(c.Name, line)
 			}
 		}
-		if err := addBars(drawing, c.Points, i); err != nil {
+		if err := addBars(drawing, points, i); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
 	}
 	if !drawn {
 		return nil, ErrEmpty
 	}
-	for _, a := range []*plot.Axis{&drawing.X, &drawing.Y} {
-		if _, linear := a.Scale.(plot.LinearScale); a.Min == a.Max && !linear { // else the plot would begin below 0
-			a.Min, a.Max = a.Min/2, a.Max*2
-		} else if a.Min == a.Max && a.Min != 0 { // else it would reach 1 beyond: a precision of 2
-			at, room := a.Min, math.Abs(a.Min)/10
-			a.Min, a.Max = at-room, at+room
-		}
+	p.bounds(drawing)
+	if edge > 0 {
+		drawing.Add(broken(edge * math.Sqrt2))
 	}
-	if legend == &drawing.Legend {
-		roomForLegend(drawing, named)
+	for _, x := range p.Marks {
+		drawing.Add(upright(x))
+	}
+	if legend == &drawing.Legend && named > 0 && !p.roomForLegend(drawing, named) {
+		out.side, drawing.Legend = drawing.Legend, plot.NewLegend()
 	}
 	return out, nil
 }
 
-// pieces returns the points of a curve that the axes can show, which may be logarithmic, cut at the
-// gaps.
-func (c *Curve) pieces(logY, logX bool) (list []plotter.XYs) {
-	for _, at := range c.Points {
-		if logY && at.Y <= 0 || logX && at.X <= 0 {
-			continue
-		}
+// piecesOf returns points cut at the gaps.
+func piecesOf(points []Point) (list []plotter.XYs) {
+	for _, at := range points {
 		if at.Gap || len(list) == 0 {
 			list = append(list, nil)
 		}
@@ -268,6 +265,16 @@ func (s swatch) Thumbnail(c *draw.Canvas) {
 	c.Fill(c.Rectangle.Path())
 }
 
+// upright is the place of a dashed line over the whole height.
+type upright float64
+
+// Plot implements plot.Plotter.
+func (x upright) Plot(canvas draw.Canvas, p *plot.Plot) {
+	toX, _ := p.Transforms(&canvas)
+	style := draw.LineStyle{Color: color.Black, Width: vg.Points(1), Dashes: []vg.Length{vg.Points(4), vg.Points(4)}}
+	canvas.StrokeLine2(style, toX(float64(x)), canvas.Min.Y, toX(float64(x)), canvas.Max.Y)
+}
+
 // bars are points with the ends of their intervals.
 type bars struct {
 	plotter.XYs
@@ -297,48 +304,25 @@ func addBars(drawing *plot.Plot, points []Point, i int) error {
 
 // Drawing is a plot that can be written in several formats.
 type Drawing struct {
+	of   *Plot
 	plot *plot.Plot
-	side plot.Legend // beside the plot, which it would cover
+	side plot.Legend // outside of the plot, which it would cover
 }
 
 // roomForLegend raises the upper end of a linear axis, so that the legend in the corner covers
-// no curve.
-func roomForLegend(p *plot.Plot, entries int) {
-	if _, linear := p.Y.Scale.(plot.LinearScale); linear {
-		const share = 0.07 // share of the height per legend entry
-		taken := min(share*float64(entries), 0.375)
-		p.Y.Max += (p.Y.Max - p.Y.Min) * taken / (1 - taken)
+// no curve. It returns false if the axis cannot go so far.
+func (p *Plot) roomForLegend(drawing *plot.Plot, entries int) bool {
+	if _, linear := drawing.Y.Scale.(plot.LinearScale); !linear {
+		return true
 	}
-}
-
-// niceTicks places five to ten ticks at multiples of 1, 2 or 5 times a power of ten.
-type niceTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (niceTicks) Ticks(low, high float64) (list []plot.Tick) {
-	_, _, tick := niceRange(low, (low+high)/2)
-	for i := math.Ceil(low / tick); i*tick <= high; i++ {
-		list = append(list, plot.Tick{Value: i * tick, Label: strconv.FormatFloat(i*tick, 'g', 6, 64)})
+	const share = 0.07 // share of the height per legend entry
+	taken := min(share*float64(entries), 0.375)
+	most := drawing.Y.Max + (drawing.Y.Max-drawing.Y.Min)*taken/(1-taken)
+	if p.Unit || p.YMost > 0 && most > p.YMost {
+		return false
 	}
-	return list
-}
-
-// logTicks places ticks at powers of ten. If the range contains fewer than two of them, it
-// uses niceTicks.
-type logTicks struct{}
-
-// Ticks implements plot.Ticker.
-func (logTicks) Ticks(low, high float64) (list []plot.Tick) {
-	for _, t := range (plot.LogTicks{Prec: -1}).Ticks(low, high) {
-		if t.Value >= low && t.Value <= high {
-			list = append(list, t)
-		}
-	}
-	labelled := func(t plot.Tick) bool { return t.Label != "" }
-	if first := slices.IndexFunc(list, labelled); first < 0 || !slices.ContainsFunc(list[first+1:], labelled) {
-		return niceTicks{}.Ticks(low, high)
-	}
-	return list
+	drawing.Y.Max = most
+	return true
 }
 
 // Formats are the formats of pictures.
@@ -358,7 +342,7 @@ func (d *Drawing) Write(w io.Writer, format string) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(marked(picture, format))
+	_, err = w.Write(d.of.Style.finished(picture, format))
 	return err
 }
 
@@ -370,25 +354,35 @@ func (d *Drawing) Inline(alt string) (template.HTML, error) {
 		return "", err
 	}
 	_, picture, _ = bytes.Cut(picture, []byte("<svg"))
-	text := themed.Replace("<svg" + string(picture))
+	text := namespace.ReplaceAllString(themed.Replace(svgFonts.Replace("<svg"+string(picture))), "")
 	return template.HTML(strings.Replace(text, "<svg",
 		fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s"`, template.HTMLEscapeString(alt)), 1)), nil
 }
+
+// namespace is an attribute that SVG within HTML does without.
+var namespace = regexp.MustCompile(`\s+xmlns(:xlink)?="[^"]*"`)
 
 // themed replaces the colours of axes, grid and text by those of the page.
 var themed = strings.NewReplacer("fill:#000000", "fill:currentColor", "stroke:#000000", "stroke:currentColor",
 	"stroke:#D7D7D7", "stroke:currentColor;stroke-opacity:0.2")
 
+// usualWidth is the width of a picture without another.
+const usualWidth = 16 * vg.Centimeter
+
+// narrow is the width below which a legend stands below the plot, not beside it.
+const narrow = 12 * vg.Centimeter
+
 // render draws the plot, with paper on a white background. The right margin leaves space for the last
 // number of the axis.
 func (d *Drawing) render(format string, paper bool) ([]byte, error) {
-	p := d.plot
-	for _, style := range []*plottext.Style{
+	p, style := d.plot, d.of.Style
+	for _, text := range []*plottext.Style{
 		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
 	} {
-		style.Font.Variant = "Sans"
+		text.Font.Variant, text.Font.Size = "Sans", style.points(text.Font.Size)
 	}
-	canvas, err := draw.NewFormattedCanvas(16*vg.Centimeter, 10*vg.Centimeter, format)
+	width := style.width(usualWidth)
+	canvas, err := style.canvas(width, width*10/16, format)
 	if err != nil {
 		return nil, err
 	}
@@ -400,9 +394,16 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 	const margin = 4 * vg.Millimeter
 	space := draw.Crop(whole, 0, -margin, margin/4, -margin/2)
 	d.side.TextStyle = p.Legend.TextStyle
-	if side := d.side.Rectangle(space); side.Size().X > 0 {
+	if side := d.side.Rectangle(space).Size(); side.X > 0 && width < narrow {
+		d.side.Top, d.side.Left = false, true
+		d.side.Draw(draw.Crop(space, margin, 0, 0, 0))
+		space = draw.Crop(space, 0, 0, side.Y+margin/2, 0)
+	} else if side.X > 0 {
 		d.side.Draw(space)
-		space = draw.Crop(space, 0, -side.Size().X-margin, 0, 0)
+		space = draw.Crop(space, 0, -side.X-margin, 0, 0)
+	}
+	if d.of.Equal {
+		equalScales(p, p.DataCanvas(space))
 	}
 	p.Draw(space)
 	var b bytes.Buffer
@@ -410,18 +411,27 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// marked adds the name of the program to a picture: a comment before an SVG, and the text Software
-// to a PNG. A PDF has it as its creator.
-func marked(picture []byte, format string) []byte {
-	at, mark := bytes.Index(picture, []byte("<svg")), []byte("<!-- hgld -->\n")
-	if format == "png" {
-		const chunk = "tEXtSoftware\x00hgld"
-		at = 8 + 25 // after the signature and the chunk IHDR
-		mark = binary.BigEndian.AppendUint32(nil, uint32(len(chunk)-4))
-		mark = binary.BigEndian.AppendUint32(append(mark, chunk...), crc32.ChecksumIEEE([]byte(chunk)))
+// equalScales widens the range of one axis, so that a unit is as long on both.
+func equalScales(p *plot.Plot, data draw.Canvas) {
+	scaleX, scaleY := float64(data.Size().X)/(p.X.Max-p.X.Min), float64(data.Size().Y)/(p.Y.Max-p.Y.Min)
+	widen := func(a *plot.Axis, by float64) {
+		middle, half := (a.Min+a.Max)/2, (a.Max-a.Min)/2*by
+		a.Min, a.Max = middle-half, middle+half
 	}
-	if at < 0 || at > len(picture) {
-		return picture
+	widen(&p.X, max(scaleX/scaleY, 1))
+	widen(&p.Y, max(scaleY/scaleX, 1))
+}
+
+// Smooth returns the running mean over the last n values.
+func Smooth(values []float64, n int) []float64 {
+	out := make([]float64, len(values))
+	sum := 0.0
+	for i, v := range values {
+		sum += v
+		if i >= n {
+			sum -= values[i-n]
+		}
+		out[i] = sum / float64(min(i+1, n))
 	}
-	return slices.Insert(picture, at, mark...)
+	return out
 }

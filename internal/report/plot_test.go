@@ -6,6 +6,12 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
 func TestNiceTicksAreRoundNumbers(t *testing.T) {
@@ -39,13 +45,8 @@ func TestPlotIsDrawn(t *testing.T) {
 		{Name: "second", Points: []Point{{X: 1, Y: 2}, {X: 2, Y: 0}}, Dots: true}}}
 	var pictures [2]bytes.Buffer
 	for i := range pictures {
-		drawing, err := p.Draw()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := drawing.Write(&pictures[i], "svg"); err != nil {
-			t.Fatal(err)
-		}
+		drawing := must.Get(p.Draw())(t)
+		must.Do(t, drawing.Write(&pictures[i], "svg"))
 	}
 	text := pictures[0].String()
 	if !strings.Contains(text, "first") || !strings.Contains(text, "second") || strings.Contains(text, "none<") {
@@ -64,14 +65,9 @@ func TestPlotIsDrawn(t *testing.T) {
 func TestCurvesHaveGaps(t *testing.T) {
 	lines := func(gap bool) int {
 		p := &Plot{Curves: []Curve{{Points: []Point{{X: 1, Y: 3}, {X: 2, Y: 1}, {X: 5, Y: 2, Gap: gap}, {X: 6, Y: 3}}}}}
-		drawing, err := p.Draw()
-		if err != nil {
-			t.Fatal(err)
-		}
+		drawing := must.Get(p.Draw())(t)
 		var picture bytes.Buffer
-		if err := drawing.Write(&picture, "svg"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, drawing.Write(&picture, "svg"))
 		return strings.Count(picture.String(), "stroke:#0072B2")
 	}
 	if whole, cut := lines(false), lines(true); cut != whole+1 {
@@ -87,22 +83,11 @@ func TestSmoothIsARunningMean(t *testing.T) {
 	}
 }
 
-func TestLinesWithoutCurvesIsEmpty(t *testing.T) {
-	if text := Lines([]Line{{Name: "a"}}, "loss"); text != "" {
-		t.Errorf("%s", text)
-	}
-	if text := string(Lines([]Line{{"<b>", []float64{1, 2}}}, "loss")); !strings.Contains(text, "&lt;b&gt;") {
-		t.Errorf("%s", text)
-	}
-}
-
 func TestPageHasOnlyTheGivenParts(t *testing.T) {
 	var out bytes.Buffer
 	table := &Table{Title: "Figures", Head: []string{"a"}, Rows: [][]Cell{{{Text: "1", Best: true}}}}
 	page := &Page{Title: "T", Table: table}
-	if err := page.Write(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out))
 	if text := out.String(); !strings.Contains(text, "Figures") || strings.Contains(text, "<h2>Training</h2>") {
 		t.Errorf("%s", text)
 	}
@@ -114,5 +99,15 @@ func TestConstantCurveHasAnAxisAroundIt(t *testing.T) {
 		if err != nil || math.Abs(d.plot.Y.Min-want[0])+math.Abs(d.plot.Y.Max-want[1]) > 1e-12 {
 			t.Errorf("%v: %v, the axis of %v is from %v to %v", want, err, v, d.plot.Y.Min, d.plot.Y.Max)
 		}
+	}
+}
+
+func drawCanvas() draw.Canvas { return draw.New(vgimg.New(10*vg.Centimeter, 6*vg.Centimeter)) }
+
+func TestPageShowsControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	must.Do(t, (&Page{Title: "a\x1b[2J\u202eb"}).Write(&out))
+	if text := out.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, `a\x1b[2J\u202eb`) {
+		t.Errorf("%.300s", text)
 	}
 }

@@ -16,7 +16,9 @@ import (
 // Sheet is a sheet of pictures in rows, for a paper.
 type Sheet struct {
 	Rows []SheetRow // from the top
-	Side float64    // longer side of a picture, in millimetres
+	Side float64    // longer side of a picture, in millimetres, without a width in Style
+
+	Style Style // how the sheet is set
 }
 
 // SheetRow is a row of a sheet.
@@ -59,15 +61,21 @@ const (
 
 // Write writes the sheet in one of Formats, on a white background.
 func (s *Sheet) Write(w io.Writer, format string) error {
-	side, columns, height := vg.Length(s.Side)*vg.Millimeter, 0, sheetGap
+	columns := 0
 	for i := range s.Rows {
 		columns = max(columns, len(s.Rows[i].Tiles))
-		height += s.height(i)
 	}
 	if columns == 0 {
 		return ErrEmpty
 	}
-	canvas, err := draw.NewFormattedCanvas(sheetGap+vg.Length(columns)*(side+sheetGap), height, format)
+	side, height := vg.Length(s.Side)*vg.Millimeter, sheetGap
+	if width := s.Style.width(0); width > 0 {
+		side = max((width-sheetGap)/vg.Length(columns)-sheetGap, sheetGap)
+	}
+	for i := range s.Rows {
+		height += s.height(i, side)
+	}
+	canvas, err := s.Style.canvas(sheetGap+vg.Length(columns)*(side+sheetGap), height, format)
 	if err != nil {
 		return err
 	}
@@ -78,25 +86,26 @@ func (s *Sheet) Write(w io.Writer, format string) error {
 	for i, row := range s.Rows {
 		y := top
 		if row.Title != "" {
-			c.FillText(sheetText(9), vg.Point{X: sheetGap, Y: y}, row.Title)
+			c.FillText(sheetText(s.Style.points(vg.Points(9))), vg.Point{X: sheetGap, Y: y}, row.Title)
 			y -= sheetTitle
 		}
 		for k, t := range row.Tiles {
-			drawTile(c, t, vg.Point{X: sheetGap + vg.Length(k)*(side+sheetGap), Y: y}, side)
+			at := vg.Point{X: sheetGap + vg.Length(k)*(side+sheetGap), Y: y}
+			drawTile(c, t, at, side, sheetText(s.Style.points(vg.Points(9))*2/3))
 		}
-		top -= s.height(i)
+		top -= s.height(i, side)
 	}
 	var b strings.Builder
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err = w.Write(marked([]byte(b.String()), format))
+	_, err = w.Write(s.Style.finished([]byte(b.String()), format))
 	return err
 }
 
 // height returns the height of a row with the gap below it.
-func (s *Sheet) height(i int) vg.Length {
-	h := vg.Length(s.Side)*vg.Millimeter + sheetGap
+func (s *Sheet) height(i int, side vg.Length) vg.Length {
+	h := side + sheetGap
 	if s.Rows[i].Title != "" {
 		h += sheetTitle
 	}
@@ -109,16 +118,16 @@ func (s *Sheet) height(i int) vg.Length {
 }
 
 // sheetText is the style of a text below a point.
-func sheetText(points float64) draw.TextStyle {
+func sheetText(size vg.Length) draw.TextStyle {
 	return draw.TextStyle{Color: color.Black, Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"},
-		vg.Points(points)), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: sheetFonts}
+		size), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: sheetFonts}
 }
 
 // sheetFonts holds the fonts of sheets.
 var sheetFonts = plottext.Plain{Fonts: font.NewCache(liberation.Collection())}
 
 // drawTile draws a picture in the middle of the square whose upper left corner is at.
-func drawTile(c draw.Canvas, t Tile, at vg.Point, side vg.Length) {
+func drawTile(c draw.Canvas, t Tile, at vg.Point, side vg.Length, style draw.TextStyle) {
 	box := vg.Rectangle{Min: vg.Point{X: at.X, Y: at.Y - side}, Max: vg.Point{X: at.X + side, Y: at.Y}}
 	frame := t.Frame
 	if t.Picture == nil && frame == nil {
@@ -138,7 +147,6 @@ func drawTile(c draw.Canvas, t Tile, at vg.Point, side vg.Length) {
 		c.Stroke(inner.Path())
 	}
 	if t.Caption != "" {
-		style := sheetText(6)
 		caption := t.Caption
 		for style.Width(caption) > side && caption != "" {
 			runes := []rune(strings.TrimSuffix(caption, "…"))

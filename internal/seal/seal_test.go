@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Every change of one byte, every cut and every doubled line of a sealed file is found. Only white space
 // between the members of JSON is free.
 func TestEveryChangeIsFound(t *testing.T) {
 	sealed, err := MarshalJSON(map[string]any{"a": 1, "b": []string{"x y", "é"}, "c": map[string]any{"d": nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	compact := func(text []byte) string {
 		var b bytes.Buffer
 		if json.Compact(&b, text) != nil {

@@ -11,16 +11,17 @@ import (
 // Changed lists the dotted keys whose values differ between two YAML texts of the same settings. Where
 // a map only gained or changed values, their inner keys are listed.
 func Changed(fields []Field, was, now string) ([]string, error) {
-	var a, b yaml.Node
-	if err := yaml.Unmarshal([]byte(was), &a); err != nil {
+	a, err := Document("the settings before", []byte(was))
+	if err != nil {
 		return nil, err
 	}
-	if err := yaml.Unmarshal([]byte(now), &b); err != nil {
+	b, err := Document("the settings", []byte(now))
+	if err != nil {
 		return nil, err
 	}
 	var keys []string
 	for _, f := range fields {
-		keys = append(keys, changed(f.Path, at(&a, f.Path), at(&b, f.Path), f.Value.Kind() == reflect.Map)...)
+		keys = append(keys, changed(f.Path, at(a, f.Path), at(b, f.Path), f.Value.Kind() == reflect.Map)...)
 	}
 	return keys, nil
 }
@@ -52,26 +53,17 @@ func changed(path []string, was, now *yaml.Node, isMap bool) []string {
 
 // At returns the value of a dotted key in a YAML text, as YAML on one line, or "" if there is none.
 func At(text, key string) string {
-	var doc yaml.Node
-	if yaml.Unmarshal([]byte(text), &doc) != nil {
-		return ""
-	}
-	if node := at(&doc, strings.Split(key, ".")); node != nil {
+	doc, err := Document("", []byte(text))
+	if node := at(doc, strings.Split(key, ".")); err == nil && node != nil {
 		return oneLine(node)
 	}
 	return ""
 }
 
-// at returns the value under a path of keys in a document, or nil.
-func at(doc *yaml.Node, path []string) *yaml.Node {
-	node := doc
-	if doc.Kind == yaml.DocumentNode {
-		node = doc.Content[0]
-	}
+// at returns the value under a path of keys in a mapping, or nil.
+func at(node *yaml.Node, path []string) *yaml.Node {
 	for _, key := range path {
-		if node = Lookup(node, key); node == nil {
-			return nil
-		}
+		node = Lookup(node, key)
 	}
 	return node
 }

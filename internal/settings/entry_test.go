@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // part is a part of an entry.
@@ -32,9 +34,7 @@ func TestApplySetsACopyOfAnEntry(t *testing.T) {
 	was := entry{PerTuple: 2, Widths: []int{8}, Inner: part{Tau: 0.5}, Extra: &part{Count: 3}}
 	got, err := Apply(was, map[string]any{"per_tuple": 64.0, "widths": []any{8, 16}, "extra": nil,
 		"inner": map[string]any{"n": 4, "tau": nil}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := entry{PerTuple: 64, Widths: []int{8, 16}, Inner: part{Tau: 0.5, Count: 4}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -25,9 +25,6 @@ type filler struct {
 // errors that name the line. A key without a value keeps the default.
 func (s filler) fill(node *yaml.Node, v reflect.Value, path []string) error {
 	line := node.Line
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
 	if node.ShortTag() == "!!null" {
 		return nil
 	}
@@ -78,7 +75,7 @@ func (s filler) noteKey(path []string, line int) error {
 		return s.duplicateKey(path, line, before)
 	}
 	s.lines[key] = line
-	s.note(path[1:], line)
+	s.note(path, line)
 	return nil
 }
 

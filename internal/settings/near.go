@@ -61,6 +61,10 @@ func (s Synonyms) unknown(key string, known []string) error {
 // unknownIn returns the error for the last key of a path that begins with the section's name.
 // known lists the valid keys at that place.
 func (s Section) unknownIn(path, known []string) error {
+	name := func(key string) string { return s.Name + "." + key }
+	if err := s.Former.find(s, "key", strings.Join(path, "."), name); err != nil {
+		return err
+	}
 	if meant := s.Words.Meant(strings.Join(path[1:], "."), Keys(Fields(s.Ptr))); meant != "" {
 		return &registry.UnknownError{Kind: "key", Name: strings.Join(path, "."), Nearest: s.Name + "." + meant}
 	}

@@ -18,9 +18,11 @@ import (
 // Section fills a settings struct from a file, the environment, assignments and flags. A later
 // source overrides an earlier one.
 type Section struct {
-	Name  string   // first part of the keys in files and second word of the variables: "cluster"
+	Name  string   // first part of the keys in files and second word of the variables: "cluster"; "": the top level
 	Ptr   any      // pointer to the settings, initially the defaults
 	Words Synonyms // other programs' names for the settings
+
+	Former FormerKeys // keys that the section had once
 
 	// Origin is called with the source of each value: "default", "hgld.yaml:12",
 	// "$HGLD_CLUSTER_K", "-o k=3" or "--k". The key is dotted and lacks the section's name.
@@ -45,15 +47,24 @@ func (s Section) File(path string, node *yaml.Node) ([]Field, error) {
 	}
 	var keys [][]string
 	in := filler{file: path, lines: map[string]int{}, unknown: s.unknownIn, note: func(key []string, line int) {
+		key = key[len(s.path()):]
 		s.Origin(strings.Join(key, "."), fmt.Sprintf("%s:%d", path, line))
 		keys = append(keys, key)
 	}}
-	if err := in.fill(node, reflect.ValueOf(s.Ptr).Elem(), []string{s.Name}); err != nil {
+	if err := in.fill(node, reflect.ValueOf(s.Ptr).Elem(), s.path()); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(Fields(s.Ptr), func(f Field) bool {
 		return !slices.ContainsFunc(keys, func(key []string) bool { return slices.Equal(key, f.Path) })
 	}), nil
+}
+
+// path is the path of the section in a file.
+func (s Section) path() []string {
+	if s.Name == "" {
+		return nil
+	}
+	return []string{s.Name}
 }
 
 // Environment sets the values in the section's environment variables. A variable of the
@@ -75,11 +86,17 @@ func (s Section) Environment() error {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if SectionOf(name, []string{s.Name}) != "" && !slices.Contains(known, name) {
+			if err := s.Former.find(s, "environment variable", name, s.variable); err != nil {
+				return err
+			}
 			return unknownVariable(name, name, known)
 		}
 	}
 	return nil
 }
+
+// variable returns the environment variable of a dotted key.
+func (s Section) variable(key string) string { return Field{Path: strings.Split(key, ".")}.Env(s.Name) }
 
 // Assign sets values from assignments of the form key=value, the arguments of -o. The key may
 // begin with the section's name.
@@ -92,6 +109,9 @@ func (s Section) Assign(assignments []string) error {
 		}
 		key = strings.TrimPrefix(key, s.Name+".")
 		i, inner := Find(fields, key)
+		if err := s.Former.find(s, "key", key, func(key string) string { return key }); i < 0 && err != nil {
+			return fmt.Errorf("-o %s: %w", a, err)
+		}
 		if i < 0 {
 			return fmt.Errorf("-o %s: %w", a, s.Words.unknown(key, Keys(fields)))
 		}
@@ -214,9 +234,12 @@ func unknownVariable(name, like string, known []string) error {
 	return err
 }
 
-// Check compares the section's numbers with their bounds, and refuses addresses in place of paths. from returns the
-// source of a dotted key's value, or "".
+// Check compares the section's numbers with their bounds, and refuses former values, and addresses in place of paths.
+// from returns the source of a dotted key's value, or "".
 func (s Section) Check(from func(key string) string) error {
+	if err := s.Former.formerValue(s, from); err != nil {
+		return err
+	}
 	err := Check(s.Ptr)
 	var out *BoundsError
 	if err == nil {
@@ -225,10 +248,12 @@ func (s Section) Check(from func(key string) string) error {
 	if !errors.As(err, &out) {
 		return err
 	}
-	if origin := from(out.Key); origin != "" {
-		return fmt.Errorf("%s: %s.%w", origin, s.Name, err)
+	origin := from(out.Key)
+	out.Key = strings.Join(append(s.path(), out.Key), ".")
+	if origin != "" {
+		return fmt.Errorf("%s: %w", origin, err)
 	}
-	return fmt.Errorf("%s.%w", s.Name, err)
+	return err
 }
 
 // checkPaths returns a [*regular.AddressError] for the first path that is an address, unless the setting also takes a

@@ -6,8 +6,10 @@
 //	usage:"…"        the sentence of the help text
 //	path:"in|out"    a file: relative to the project where a file of settings or the default names it
 //	kind:"draft"     with path:"out", what the command writes there
-//	store:"s3"       with path, it may be an address s3://bucket/prefix in an object store
+//	none:"true"      with path, the value none names no file
+//	store:"true"     with path, it may be an address in an object store
 //	alias:"k"        a second name of the flag
+//	flag:"-"         no flag: a key, a variable and -o only
 //	range:"0 64"     the least and the greatest number
 //
 // The key of a field without a yaml tag is its name in snake case. Nested structs are groups of keys
@@ -24,6 +26,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/objectstore/address"
 )
 
 // EnvPrefix begins the environment variables that hold settings.
@@ -45,17 +49,19 @@ func (f Field) Key() string { return strings.Join(f.Path, ".") }
 // Flag returns the name of the setting's flag without leading dashes.
 func (f Field) Flag() string { return strings.ReplaceAll(f.Path[len(f.Path)-1], "_", "-") }
 
-// HasFlag reports whether the setting has a flag. It needs a sentence for the help text and
-// must not be in a group.
-func (f Field) HasFlag() bool { return len(f.Path) == 1 && f.Usage() != "" }
+// HasFlag reports whether the setting has a flag. It needs a sentence for the help text, must not be in a group and
+// must not have the tag flag:"-".
+func (f Field) HasFlag() bool {
+	return len(f.Path) == 1 && f.Usage() != "" && f.Tag.Get("flag") != "-"
+}
 
 // Env returns the name of the setting's environment variable in a section.
 func (f Field) Env(section string) string {
-	return EnvPrefix + strings.ToUpper(section+"_"+strings.Join(f.Path, "_"))
+	return EnvPrefix + strings.ToUpper(strings.TrimPrefix(section+"_"+strings.Join(f.Path, "_"), "_"))
 }
 
-// Usage returns the sentence of the help text.
-func (f Field) Usage() string { return f.Tag.Get("usage") }
+// Usage returns the sentence of the help text, in which {store} stands for an address in an object store.
+func (f Field) Usage() string { return strings.ReplaceAll(f.Tag.Get("usage"), "{store}", address.Form) }
 
 // IsPath reports whether the setting names files.
 func (f Field) IsPath() bool { return f.Tag.Get("path") != "" }
@@ -69,11 +75,14 @@ func (f Field) IsOutput() bool { return f.Tag.Get("path") == "out" }
 // TakesStore reports whether the setting also takes a place in an object store.
 func (f Field) TakesStore() bool { return f.Tag.Get("store") != "" }
 
+// None is the value of a path with the tag none that names no file.
+const None = "none"
+
 // MapPaths replaces each path in a setting that names one or several files with the result of
 // change. It allocates new lists. Other settings do not change.
 func (f Field) MapPaths(change func(path string) string) {
 	switch {
-	case !f.IsPath():
+	case !f.IsPath() || f.Tag.Get("none") != "" && f.Value.String() == None:
 	case f.Value.Kind() == reflect.String:
 		f.Value.SetString(change(f.Value.String()))
 	case f.Value.Kind() == reflect.Slice && f.Value.Type().Elem().Kind() == reflect.String:

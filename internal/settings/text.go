@@ -79,12 +79,12 @@ func oneLine(node *yaml.Node) string {
 // Difference names the first setting in which two YAML texts differ, with both values:
 // "optim.lr: 0.1 (was 0.2)".
 func Difference(was, now string) string {
-	var a, b yaml.Node
-	if yaml.Unmarshal([]byte(was), &a) != nil || yaml.Unmarshal([]byte(now), &b) != nil || len(a.Content) == 0 ||
-		len(b.Content) == 0 {
+	a, err := Document("", []byte(was))
+	b, other := Document("", []byte(now))
+	if err != nil || other != nil || a == nil || b == nil {
 		return "they cannot be compared"
 	}
-	if d := difference(nil, a.Content[0], b.Content[0]); d != "" {
+	if d := difference(nil, a, b); d != "" {
 		return d
 	}
 	return "their order"
@@ -109,8 +109,11 @@ func difference(path []string, was, now *yaml.Node) string {
 	return ""
 }
 
-// Lookup returns the value of a key in a YAML mapping, or nil.
+// Lookup returns the value of a key in a YAML mapping, or nil, also for no mapping.
 func Lookup(node *yaml.Node, key string) *yaml.Node {
+	if node == nil {
+		return nil
+	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == key {
 			return node.Content[i+1]

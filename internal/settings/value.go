@@ -91,14 +91,11 @@ func (f Field) SetInner(path []string, text string) error {
 
 // parse reads the text of one value. Empty text is the null value.
 func parse(text string) (*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, err
+	node, err := Document("the value", []byte(text))
+	if err == nil && node == nil {
+		node = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 	}
-	if len(doc.Content) == 0 {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}, nil
-	}
-	return doc.Content[0], nil
+	return node, err
 }
 
 // decode stores a YAML value in a setting. If the value does not fit, the setting does not
@@ -141,9 +138,6 @@ var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
 // checkZeros returns an error for an integer with a leading zero, which the YAML package would read in
 // base 8: 010 as 8. Where the setting is a text, it is none.
 func checkZeros(node *yaml.Node, t reflect.Type) error {
-	for node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
 	switch t.Kind() {
 	case reflect.String:
 		return nil
@@ -165,9 +159,6 @@ func checkZeros(node *yaml.Node, t reflect.Type) error {
 // isFraction reports whether a number, or one in a list, has a fraction although its type is
 // an integer. A float such as 1e3 or 64.0 counts as an integer.
 func isFraction(node *yaml.Node, t reflect.Type) bool {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return isFraction(node, t.Elem())
@@ -185,8 +176,6 @@ func isFraction(node *yaml.Node, t reflect.Type) bool {
 // quote returns a value in quotes for a message.
 func quote(node *yaml.Node) string {
 	switch node.Kind {
-	case yaml.AliasNode:
-		return quote(node.Alias)
 	case yaml.MappingNode:
 		return "a group of keys"
 	case yaml.SequenceNode:

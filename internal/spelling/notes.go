@@ -3,14 +3,15 @@ package spelling
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // mostNotes is how many names of a level are listed.
 const mostNotes = 100
 
-// Notes names the classes of a level that are written in two forms of Unicode, and those that are
+// notes names the classes of a level that are written in two forms of Unicode, and those that are
 // probably one class.
-func Notes(level string, names, twoForms []string) (list []string) {
+func notes(level string, names, twoForms []string) (list []string) {
 	for _, name := range twoForms[:min(len(twoForms), mostNotes)] {
 		list = append(list, fmt.Sprintf("%s: %.80q is written in two forms of Unicode, and is one class", level, name))
 	}
@@ -73,4 +74,41 @@ func (k *Kinds) OnlyTexts() bool { return k.numbers == 0 && k.texts > 0 }
 func KindNote(numbers, texts string, of, others *Kinds) string {
 	return fmt.Sprintf("the classes of %s are numbers (%s) and those of %s are names (%.80q); if they are the same "+
 		"classes, name them alike", numbers, of.aNumber, texts, others.someText)
+}
+
+// Forms brings the names of a level into one form of Unicode. The zero value is ready to use.
+type Forms struct{ seen map[string]forms }
+
+// forms says in which forms a name occurs that has several.
+type forms struct{ composed, other bool }
+
+// Add returns the normal form of a name.
+func (f *Forms) Add(name string) string {
+	if IsASCII(name) {
+		return name
+	}
+	form := Form(name)
+	if f.seen == nil {
+		f.seen = map[string]forms{}
+	}
+	of := f.seen[form]
+	of.composed, of.other = of.composed || form == name, of.other || form != name
+	f.seen[form] = of
+	return form
+}
+
+// Notes names the classes that are written in two forms of Unicode, and those of names that are probably one class.
+func (f *Forms) Notes(level string, names []string) []string {
+	var both []string
+	for _, name := range names {
+		if of := f.seen[name]; of.composed && of.other {
+			both = append(both, name)
+		}
+	}
+	return notes(level, names, both)
+}
+
+// IsASCII reports whether a text has characters of ASCII alone, and so one form.
+func IsASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }

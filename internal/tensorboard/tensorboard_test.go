@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // The records that TensorBoard's own RecordWriter (2.21) makes of the version, of a session that
@@ -17,16 +19,9 @@ const session = "1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e45766
 func TestEventsEqualThoseOfTensorBoard(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Unix(1_700_000_000, 0)
-	w, err := Create(dir, 2, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Add(at, 3, Scalar{"loss", 0.5}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Create(dir, 2, at))(t)
+	must.Do(t, w.Add(at, 3, Scalar{"loss", 0.5}))
+	must.Do(t, w.Close())
 	data, err := os.ReadFile(filepath.Join(dir, filePrefix+"000000"))
 	if got := hex.EncodeToString(data); err != nil || got != session {
 		t.Errorf("%v\n%s, want\n%s", err, got, session)
@@ -36,13 +31,8 @@ func TestEventsEqualThoseOfTensorBoard(t *testing.T) {
 func TestFilesOfSessionsAreInOrder(t *testing.T) {
 	dir := t.TempDir()
 	for range 12 {
-		w, err := Create(dir, 0, time.Unix(5, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(Create(dir, 0, time.Unix(5, 0)))(t)
+		must.Do(t, w.Close())
 	}
 	list, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(list) != 12 || filepath.Base(list[11]) != filePrefix+"000011" {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Any bytes are either an error of the format, or a file whose tensors can be read and written to a
@@ -30,10 +32,7 @@ func FuzzSafetensors(f *testing.F) {
 		}
 		var ts []Tensor
 		for _, name := range file.Names() {
-			tensor, err := file.Tensor(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tensor := must.Get(file.Tensor(name))(t)
 			if _, err := tensor.Float32(); err != nil {
 				t.Fatal(err)
 			}
@@ -60,10 +59,7 @@ func FuzzNPY(f *testing.F) {
 			}
 			return
 		}
-		tensor, err := a.Tensor()
-		if err != nil {
-			t.Fatal(err)
-		}
+		tensor := must.Get(a.Tensor())(t)
 		if _, err := tensor.Float64(); err != nil {
 			t.Fatal(err)
 		}
@@ -73,26 +69,19 @@ func FuzzNPY(f *testing.F) {
 // Any bytes are either an error of the format, or an archive whose arrays can be read, or are refused each.
 func FuzzNPZ(f *testing.F) {
 	hostile, err := os.ReadFile(filepath.Join("..", "..", "cmd", "hgld", "testdata", "cases", "hostile", "e.npz"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(hostile)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		var data bytes.Buffer
 		w := zip.NewWriter(&data)
 		for name, array := range map[string][]byte{"embeddings.npy": npyFile(dict("'<f4'", "False", "(1, 2)"), 8),
 			"huge.npy": npyFile(dict("'<f8'", "False", "(4611686018427387904, 2)"), 8), "note.txt": []byte("x")} {
-			m, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-			if err != nil {
-				f.Fatal(err)
-			}
+			m := must.Get(w.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(f)
 			if _, err := m.Write(array); err != nil {
 				f.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, w.Close())
 		f.Add(data.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

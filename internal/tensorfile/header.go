@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"hgld/internal/budget"
 )
 
 // parse reads the JSON of a safetensors header. Duplicate and unknown keys are errors;
@@ -30,6 +32,9 @@ func (f *File) parse(header []byte) error {
 		seen[name] = true
 		if name == metadataKey {
 			return f.parseMetadata(d)
+		}
+		if len(f.entries) == budget.Tensors {
+			return bad("more than %d tensors", budget.Tensors)
 		}
 		e, err := parseEntry(d, name)
 		f.entries = append(f.entries, e)
@@ -69,8 +74,13 @@ func members(d *json.Decoder, f func(key string) error) error {
 	return err
 }
 
-func (f *File) parseMetadata(d *json.Decoder) error {
+func (f *File) parseMetadata(header *json.Decoder) error {
 	f.Metadata = map[string]string{}
+	var object json.RawMessage
+	if err := header.Decode(&object); err != nil || string(object) == "null" { // none, as the reference reads it
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
 	return members(d, func(key string) error {
 		if _, twice := f.Metadata[key]; twice {
 			return fmt.Errorf("metadata %.80q occurs twice", key)

@@ -49,7 +49,7 @@ var malformed = map[string][]crafted{
 	},
 	"metadata": {
 		{raw(`{"__metadata__":1}`, 0), "object is expected"}, {raw(`{"__metadata__":[]}`, 0), "object is expected"},
-		{raw(`{"__metadata__":null}`, 0), "object is expected"}, {raw(`{"__metadata__":{"a":1}}`, 0), "not a string"},
+		{raw(`{"__metadata__":{"a":1}}`, 0), "not a string"},
 		{raw(`{"__metadata__":{"a":{}}}`, 0), "not a string"}, {raw(`{"__metadata__":{"a":null}}`, 0), "not a string"},
 		{raw(`{"__metadata__":{"a":"1","a":"2"}}`, 0), "twice"}, {raw(`{"__metadata__":{},"__metadata__":{}}`, 0), "twice"},
 		{raw(`{"__metadata__":{"a":"1"`, 0), "EOF"},

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 func TestNPYKeepsShapeAndValues(t *testing.T) {
@@ -18,29 +20,19 @@ func TestNPYKeepsShapeAndValues(t *testing.T) {
 		{DType: "I32", Shape: []int{1, 1}, Data: []byte{0xff, 0xff, 0xff, 0xff}},
 	} {
 		var buf bytes.Buffer
-		if err := WriteNPY(&buf, w); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteNPY(&buf, w))
 		if n := buf.Len() - len(w.Data); n%64 != 0 {
 			t.Errorf("%s%v: elements at %d, not at a multiple of 64", w.DType, w.Shape, n)
 		}
 		path := filepath.Join(t.TempDir(), "x.npy")
-		if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		a, err := OpenNPY(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, buf.Bytes(), 0o644))
+		a := must.Get(OpenNPY(path))(t)
 		got, err := a.Tensor()
 		if err != nil || got.DType != w.DType || !slices.Equal(got.Shape, w.Shape) || !bytes.Equal(got.Data, w.Data) {
 			t.Errorf("read %+v, %v; want %+v", got, err, w)
 		}
 		rows, cols := a.Rows()
-		all, err := w.Float32()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(w.Float32())(t)
 		for i := range rows {
 			row := make([]float32, cols)
 			if err := a.ReadRows(row, i); err != nil || !slices.Equal(row, all[i*cols:][:cols]) {
@@ -56,10 +48,7 @@ func TestNPYReadsAndWritesAsNumPy(t *testing.T) {
 	const numpy = "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" +
 		"                                                            \n" +
 		"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@"
-	a, err := readNPY(source{at: bytes.NewReader([]byte(numpy)), size: int64(len(numpy))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(readNPY(source{at: bytes.NewReader([]byte(numpy)), size: int64(len(numpy))}))(t)
 	got := make([]float32, 3)
 	if err := a.ReadRows(got, 0); err != nil || !slices.Equal(got, []float32{0, 1, 2}) {
 		t.Errorf("rows = %v, %v", got, err)
@@ -73,10 +62,7 @@ func TestNPYReadsAndWritesAsNumPy(t *testing.T) {
 // A writer that only knows the number of rows at the end rewrites the header.
 func TestNPYHeaderLengthDoesNotDependOnTheDimensions(t *testing.T) {
 	for dims := range 5 {
-		small, err := NPYHeader("F32", make([]int, dims))
-		if err != nil {
-			t.Fatal(err)
-		}
+		small := must.Get(NPYHeader("F32", make([]int, dims)))(t)
 		shape := make([]int, dims)
 		for i := range shape {
 			shape[i] = 1<<60 - 1
@@ -97,13 +83,8 @@ func TestNPYReadsEveryArrayOfNumbersAndTexts(t *testing.T) {
 	open := func(descr, order, shape, data string) *NPY {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "x.npy")
-		if err := os.WriteFile(path, append(npyFile(dict(descr, order, shape), 0), data...), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		a, err := OpenNPY(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, append(npyFile(dict(descr, order, shape), 0), data...), 0o644))
+		a := must.Get(OpenNPY(path))(t)
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
@@ -132,10 +113,7 @@ func TestNPYReadsEveryArrayOfNumbersAndTexts(t *testing.T) {
 		{"'>U3'", "\x00\x00\x00a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xe9\x00\x00\x00b\x00\x00\x00c"},
 		{"'|S4'", "a\x00\x00\x00\xc3\xa9bc"},
 	} {
-		all, err := open(c.descr, "False", "(2,)", c.data).Tensor()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(open(c.descr, "False", "(2,)", c.data).Tensor())(t)
 		if texts, err := all.Texts(); err != nil || !slices.Equal(texts, []string{"a", "ébc"}) {
 			t.Errorf("%s: %q, %v", c.descr, texts, err)
 		}

@@ -55,9 +55,11 @@ func (a *NPY) arrange() error {
 	if err != nil {
 		return fmt.Errorf("npy: %w", err)
 	}
-	out := slices.Clone(data)
+	var out []byte
 	if a.columnMajor {
-		toRowMajor(out, data, a.Shape, a.size)
+		out = Gather(data, 0, a.Shape, columnMajor(a.Shape), a.size)
+	} else {
+		out = slices.Clone(data)
 	}
 	if unit := min(a.size, 8); a.bigEndian && a.DType != Bytes {
 		if a.DType == Text {
@@ -76,26 +78,34 @@ func (a *NPY) arrange() error {
 	return nil
 }
 
-// toRowMajor copies elements of size bytes from column-major order.
-func toRowMajor(dst, src []byte, shape []int, size int) {
-	stride := make([]int, len(shape))
-	step := size
-	for d, n := range shape {
-		stride[d] = step
-		step *= n
+// columnMajor returns the distances between the elements of an array in column-major order, by dimension.
+func columnMajor(shape []int) (stride []int64) {
+	step := int64(1)
+	for _, n := range shape {
+		stride = append(stride, step)
+		step *= int64(n)
 	}
-	at, from := make([]int, len(shape)), 0
-	for to := 0; to < len(dst); to += size {
-		copy(dst[to:to+size], src[from:from+size])
+	return stride
+}
+
+// Gather returns the elements of a view in row-major order. They have size bytes each, and element (i, j, …) is number
+// offset + i·stride[0] + j·stride[1] + … of src.
+func Gather(src []byte, offset int64, shape []int, stride []int64, size int) []byte {
+	elements := Tensor{Shape: shape}.Len()
+	out := make([]byte, 0, elements*size)
+	at, from := make([]int, len(shape)), offset
+	for range elements {
+		out = append(out, src[from*int64(size):][:size]...)
 		for d := len(shape) - 1; d >= 0; d-- {
 			from += stride[d]
 			if at[d]++; at[d] < shape[d] {
 				break
 			}
-			from -= at[d] * stride[d]
+			from -= int64(at[d]) * stride[d]
 			at[d] = 0
 		}
 	}
+	return out
 }
 
 // NewText returns an array of texts.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"hgld/internal/budget"
 	"hgld/internal/regular"
 )
 
@@ -25,12 +26,6 @@ type NPZ struct {
 	size    int64                // of the archive
 	file    *os.File
 }
-
-const (
-	npzMembers = 10_000    // arrays of a file
-	npzRoom    = 256 << 20 // bytes that any array may have
-	npzTimes   = 50        // bytes of a larger array as a multiple of the archive's: vectors shrink little
-)
 
 // OpenNPZ opens an archive and reads the headers of its arrays. The caller closes it.
 func OpenNPZ(path string) (*NPZ, error) {
@@ -59,8 +54,8 @@ func (z *NPZ) index(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return &FormatError{Format: "npz", Reason: fmt.Sprintf("the zip archive is cut or damaged: %v", err)}
 	}
-	if n := len(archive.File); n > npzMembers {
-		return &FormatError{Format: "npz", Reason: fmt.Sprintf("it has %d members, want at most %d", n, npzMembers)}
+	if n := len(archive.File); n > budget.Tensors {
+		return &FormatError{Format: "npz", Reason: fmt.Sprintf("it has %d members, want at most %d", n, budget.Tensors)}
 	}
 	for _, m := range archive.File {
 		name := strings.TrimSuffix(m.Name, ".npy")
@@ -82,9 +77,6 @@ func (z *NPZ) index(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// Has reports whether the archive has an array that can be read.
-func (z *NPZ) Has(name string) bool { return z.members[name] != nil }
-
 // Tensor reads an array.
 func (z *NPZ) Tensor(name string) (Tensor, error) {
 	m := z.members[name]
@@ -95,7 +87,7 @@ func (z *NPZ) Tensor(name string) (Tensor, error) {
 		return &FormatError{Format: "npz", Tensor: name, Reason: fmt.Sprintf(format, args...)}
 	}
 	size := int64(m.UncompressedSize64)
-	if most := max(npzRoom, npzTimes*z.size); size < 0 || size > most {
+	if most := max(budget.Page, budget.Expansion*z.size); size < 0 || size > most {
 		return Tensor{}, bad("it has %d bytes, want at most %d in an archive of %d", m.UncompressedSize64, most, z.size)
 	}
 	data, err := z.content(m, size)

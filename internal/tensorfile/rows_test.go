@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Parts so large that their pages are released can be read again, from both kinds of file, and from
@@ -21,26 +23,13 @@ func TestRowsCanBeReadAfterGiveBack(t *testing.T) {
 		npy:  func(f *os.File) error { return WriteNPY(f, matrix) },
 		safe: func(f *os.File) error { return WriteSafetensors(f, []Tensor{matrix}, nil) },
 	} {
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := write(f); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(path))(t)
+		must.Do(t, write(f))
+		must.Do(t, f.Close())
 	}
-	a, err := OpenNPY(npy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(OpenNPY(npy))(t)
 	defer a.Close()
-	s, err := OpenSafetensors(safe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenSafetensors(safe))(t)
 	defer s.Close()
 	dst := make([]float32, (rows-1)*cols)
 	for range 2 {
@@ -51,9 +40,7 @@ func TestRowsCanBeReadAfterGiveBack(t *testing.T) {
 			clear(dst)
 			a.GiveBack(3, 900)
 			s.GiveBack("embeddings", 3, 900)
-			if err := read(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, read())
 			if !slices.Equal(dst, values[cols:]) {
 				t.Errorf("%s: other values", name)
 			}

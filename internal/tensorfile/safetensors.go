@@ -140,6 +140,11 @@ func ReadSafetensors(r io.ReaderAt, size int64) (*File, error) {
 	return readSafetensors(source{at: r, size: size})
 }
 
+// ParseSafetensors reads the header of a file in memory, which its tensors share.
+func ParseSafetensors(data []byte) (*File, error) {
+	return readSafetensors(source{mem: data, size: int64(len(data))})
+}
+
 func readSafetensors(src source) (*File, error) {
 	bad := func(format string, args ...any) error {
 		return &FormatError{Format: "safetensors", Reason: fmt.Sprintf(format, args...)}

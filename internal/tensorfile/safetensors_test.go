@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // Another implementation wrote the file, which has every type.
@@ -23,10 +24,7 @@ func TestGoldenDTypes(t *testing.T) {
 			Values []any `json:"values_as_float64"`
 		}
 		goldens.ReadJSON(t, filepath.Join(dir, "dtypes.json"), &want)
-		f, err := OpenSafetensors(filepath.Join(dir, "dtypes.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(OpenSafetensors(filepath.Join(dir, "dtypes.safetensors")))(t)
 		defer f.Close()
 		if len(want) == 0 || len(f.Names()) != len(want) {
 			t.Errorf("%d tensors, want %d", len(f.Names()), len(want))
@@ -85,9 +83,7 @@ func sameNumber(a, b float64) bool {
 func written(t testing.TB, ts []Tensor, meta map[string]string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := WriteSafetensors(&buf, ts, meta); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteSafetensors(&buf, ts, meta))
 	return buf.Bytes()
 }
 
@@ -109,27 +105,16 @@ func TestSafetensorsKeepsOrderBytesAndMetadata(t *testing.T) {
 		t.Errorf("the data begin at %d, not at a multiple of 8", n+8)
 	}
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	mapped, err := OpenSafetensors(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o644))
+	mapped := must.Get(OpenSafetensors(path))(t)
 	defer mapped.Close()
-	read, err := ReadSafetensors(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(ReadSafetensors(bytes.NewReader(data), int64(len(data))))(t)
 	for _, f := range []*File{mapped, read} {
 		if f.Metadata["a"] != "ü\n" || len(f.Metadata) != 2 {
 			t.Errorf("metadata = %v", f.Metadata)
 		}
 		for i, name := range f.Names() {
-			got, err := f.Tensor(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(f.Tensor(name))(t)
 			w := sample[i]
 			if name != w.Name || got.DType != w.DType || !slices.Equal(got.Shape, w.Shape) || !bytes.Equal(got.Data, w.Data) {
 				t.Errorf("tensor %d = %+v, want %+v", i, got, w)
@@ -150,10 +135,7 @@ func TestSafetensorsKeepsOrderBytesAndMetadata(t *testing.T) {
 
 func TestUnknownTensorIsAnErrorThatNamesSomeOfTheFile(t *testing.T) {
 	data := written(t, []Tensor{NewF32("layer1.0.conv1.weight", []int{1}, []float32{1})}, nil)
-	f, err := ReadSafetensors(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(ReadSafetensors(bytes.NewReader(data), int64(len(data))))(t)
 	if _, err := f.Float32("layer1.0.conv2.weight"); err == nil ||
 		!strings.Contains(err.Error(), "layer1.0.conv1.weight") {
 		t.Errorf("error = %v, want one that shows layer1.0.conv1.weight", err)

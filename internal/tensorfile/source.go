@@ -1,15 +1,16 @@
 package tensorfile
 
 import (
-	"hgld/internal/regular"
 	"io"
 	"os"
+
+	"hgld/internal/regular"
 )
 
 // source provides the bytes of a file, either memory-mapped or read on demand.
 type source struct {
 	at   io.ReaderAt
-	mem  []byte // the mapped file, if it is mapped
+	mem  []byte // the file, if it is mapped or was read
 	size int64
 	base int64    // added to the offsets of slice
 	file *os.File // to be closed
@@ -67,18 +68,18 @@ func (s *source) rows(dst []float32, dtype string, offset, n int64) error {
 
 // giveBack tells the system that the pages of n bytes from offset on may be released.
 func (s *source) giveBack(offset, n int64) {
-	if s.mem != nil {
+	if s.mem != nil && s.file != nil {
 		givePagesBack(s.mem, s.base+offset, s.base+offset+n)
 	}
 }
 
 func (s *source) Close() error {
+	if s.file == nil {
+		return nil
+	}
 	if s.mem != nil {
 		unmapFile(s.mem)
 		s.mem = nil
-	}
-	if s.file == nil {
-		return nil
 	}
 	return s.file.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"hgld/internal/half"
@@ -93,33 +95,16 @@ func (t Tensor) Float64() ([]float64, error) {
 
 // Int64 returns the elements of a tensor of integers.
 func (t Tensor) Int64() ([]int64, error) {
-	dst := make([]int64, t.Len())
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	le := binary.LittleEndian
-	for i := range dst {
-		switch t.DType {
-		case "I64", "U64":
-			dst[i] = int64(le.Uint64(t.Data[8*i:]))
-			if t.DType == "U64" && dst[i] < 0 {
-				return nil, fmt.Errorf("tensor %.80q: %d at %d does not fit int64", t.Name, uint64(dst[i]), i)
-			}
-		case "I32":
-			dst[i] = int64(int32(le.Uint32(t.Data[4*i:])))
-		case "U32":
-			dst[i] = int64(le.Uint32(t.Data[4*i:]))
-		case "I16":
-			dst[i] = int64(int16(le.Uint16(t.Data[2*i:])))
-		case "U16":
-			dst[i] = int64(le.Uint16(t.Data[2*i:]))
-		case "I8":
-			dst[i] = int64(int8(t.Data[i]))
-		case "U8", "BOOL":
-			dst[i] = int64(t.Data[i])
-		default:
-			return nil, fmt.Errorf("tensor %.80q: %s where integers are expected", t.Name, t.DType)
-		}
+	if strings.Contains(t.DType, "F") {
+		return nil, fmt.Errorf("tensor %.80q: %s where integers are expected", t.Name, t.DType)
+	}
+	dst := make([]int64, t.Len())
+	convert(dst, t.DType, t.Data)
+	if i := slices.IndexFunc(dst, func(v int64) bool { return v < 0 }); i >= 0 && t.DType == "U64" {
+		return nil, fmt.Errorf("tensor %.80q: %d at %d does not fit int64", t.Name, uint64(dst[i]), i)
 	}
 	return dst, nil
 }
@@ -194,98 +179,55 @@ func widen[T float32 | float64](dst []T, dtype string, src []byte) error {
 	if len(src) != size*len(dst) {
 		return fmt.Errorf("%d bytes for %d elements of %s", len(src), len(dst), dtype)
 	}
-	switch size {
-	case 1:
-		widen1(dst, dtype, src)
-	case 2:
-		widen2(dst, dtype, src)
-	case 4:
-		widen4(dst, dtype, src)
-	case 8:
-		widen8(dst, dtype, src)
-	}
-	return nil
-}
-
-func widen1[T float32 | float64](dst []T, dtype string, src []byte) {
-	for i, v := range src {
-		switch {
-		case dtype == "I8":
-			dst[i] = T(int8(v))
-		case dtype == "BOOL" && v != 0:
-			dst[i] = 1
-		default:
-			dst[i] = T(v)
-		}
-	}
-}
-
-func widen2[T float32 | float64](dst []T, dtype string, src []byte) {
-	for i := widenHalves(dst, dtype, src); i < len(dst); i++ {
-		v := binary.LittleEndian.Uint16(src[2*i:])
-		switch dtype {
-		case "F16":
-			dst[i] = T(half.F16(v))
-		case "BF16":
-			dst[i] = T(half.BF16(v))
-		case "I16":
-			dst[i] = T(int16(v))
-		default:
-			dst[i] = T(v)
-		}
-	}
-}
-
-// widenHalves converts 16-bit floats to float32, the common case. It returns how many it converted.
-func widenHalves[T float32 | float64](dst []T, dtype string, src []byte) int {
 	narrow, ok := any(dst).([]float32)
-	switch {
+	switch little := binary.NativeEndian.Uint16([]byte{1, 0}) == 1; {
 	case ok && dtype == "F16":
 		half.WidenF16(narrow, src)
 	case ok && dtype == "BF16":
 		half.WidenBF16(narrow, src)
+	case ok && dtype == "F32" && little && len(dst) > 0:
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&narrow[0])), 4*len(narrow)), src)
 	default:
-		return 0
+		convert(dst, dtype, src)
 	}
-	return len(dst)
+	return nil
 }
 
-func widen4[T float32 | float64](dst []T, dtype string, src []byte) {
-	for i := copyFloats(dst, dtype, src); i < len(dst); i++ {
-		v := binary.LittleEndian.Uint32(src[4*i:])
-		switch dtype {
-		case "F32":
-			dst[i] = T(math.Float32frombits(v))
-		case "I32":
-			dst[i] = T(int32(v))
-		default:
-			dst[i] = T(v)
-		}
+// convert converts the elements one by one.
+func convert[T float32 | float64 | int64](dst []T, dtype string, src []byte) {
+	le := binary.LittleEndian
+	switch dtype {
+	case "F64":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(math.Float64frombits(le.Uint64(p))) })
+	case "F32":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(math.Float32frombits(le.Uint32(p))) })
+	case "F16":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(half.F16(le.Uint16(p))) })
+	case "BF16":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(half.BF16(le.Uint16(p))) })
+	case "I64":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(int64(le.Uint64(p))) })
+	case "I32":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(int32(le.Uint32(p))) })
+	case "I16":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(int16(le.Uint16(p))) })
+	case "I8":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(int8(p[0])) })
+	case "U64":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(le.Uint64(p)) })
+	case "U32":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(le.Uint32(p)) })
+	case "U16":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(le.Uint16(p)) })
+	case "U8":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(p[0]) })
+	case "BOOL":
+		each(dst, src, dtypes[dtype], func(p []byte) T { return T(min(p[0], 1)) })
 	}
 }
 
-// copyFloats copies float32 if memory has the byte order of the file. It returns how many it
-// copied.
-func copyFloats[T float32 | float64](dst []T, dtype string, src []byte) int {
-	narrow, ok := any(dst).([]float32)
-	little := binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-	if !ok || dtype != "F32" || !little || len(dst) == 0 {
-		return 0
-	}
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&narrow[0])), 4*len(narrow)), src)
-	return len(dst)
-}
-
-func widen8[T float32 | float64](dst []T, dtype string, src []byte) {
+func each[T any](dst []T, src []byte, size int, of func(p []byte) T) {
 	for i := range dst {
-		v := binary.LittleEndian.Uint64(src[8*i:])
-		switch dtype {
-		case "F64":
-			dst[i] = T(math.Float64frombits(v))
-		case "I64":
-			dst[i] = T(int64(v))
-		default:
-			dst[i] = T(v)
-		}
+		dst[i] = of(src[i*size:])
 	}
 }

@@ -1,8 +1,11 @@
 package texttable
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 var example = Table{Title: "a & b", Head: []string{"%", "x_1"}, Rows: [][]string{{"AP|R", "1.00 ±0.5"}, {"P", "–"}},
@@ -43,5 +46,36 @@ func TestTableIsWrittenInEveryFormat(t *testing.T) {
 	}
 	if err := CheckFormat("tex"); err == nil {
 		t.Error("the format tex is taken")
+	}
+}
+
+// The columns of a format are those of fmt.Printf, and grow with their cells.
+func TestFormatAlignsAsPrintfDoes(t *testing.T) {
+	const format = "%-6s %4s  %s"
+	want := fmt.Sprintf(format+"\n", "name", "n", "about") + fmt.Sprintf(format+"\n", "a", "12", "x y")
+	if got := Format(format, []string{"name", "n", "about"}, Row("a", 12, "x y")); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Format(format, Row("seventh", 12345, "z"), Row("a", 1)); got != "seventh 12345  z\na           1\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Names come from other people: none is markup, a link, a formula, or moves the cursor.
+func TestNamesStayText(t *testing.T) {
+	name := "=HYPERLINK(\"x\")"
+	c := Table{Title: "a\n# b \x1b[2J", Head: []string{"[c](javascript:x)", "<img src=x>"},
+		Rows: [][]string{{name, "-1.5"}, {"+cmd|' /C calc'!A0", "`a` *b* \u202e"}}, Note: "&lt;b"}
+	for format, want := range map[string]string{
+		"csv": "[c](javascript:x),<img src=x>\n\"'=HYPERLINK(\"\"x\"\")\",-1.5\n'+cmd|' /C calc'!A0,`a` *b* \u202e\n",
+		"markdown": "a\\\\n# b \\\\x1b[2J\n\n| [c]\\(javascript:x) | &lt;img src=x> |\n" +
+			"|---|---:|\n| =HYPERLINK(\"x\") | -1.5 |\n" +
+			"| +cmd\\|' /C calc'!A0 | \\`a\\` \\*b\\* \\\\u202e |\n\n&amp;lt;b\n",
+	} {
+		var b strings.Builder
+		must.Do(t, c.Write(&b, format))
+		if b.String() != want {
+			t.Errorf("%s:\n%q\nwant\n%q", format, b.String(), want)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package torchfile
 import (
 	"slices"
 	"strings"
+
+	"hgld/internal/budget"
 )
 
 // keysOfWeights lists the keys under which training programs store the weights in their
@@ -71,7 +73,7 @@ func (s *weightsSearch) in(d *dict, keys []string) {
 	if s.state[d] == entered && s.cycle == "" {
 		s.cycle = strings.Join(keys, ".")
 	}
-	if s.state[d] != unseen || len(keys) > mostDepth {
+	if s.state[d] != unseen || len(keys) > budget.Depth {
 		return
 	}
 	s.state[d] = entered

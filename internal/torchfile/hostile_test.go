@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hgld/internal/budget"
+	"hgld/internal/testing/must"
 )
 
 // archive returns a file of torch.save with this pickle and one storage of four float32.
@@ -16,15 +19,10 @@ func archive(t testing.TB, pickle string) []byte {
 	var file bytes.Buffer
 	z := zip.NewWriter(&file)
 	for name, text := range map[string]string{"a/data.pkl": pickle, "a/data/0": strings.Repeat("\x00", 16)} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store}))(t)
 		w.Write([]byte(text))
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return file.Bytes()
 }
 
@@ -49,7 +47,7 @@ func TestViewsThatNegateTheirStorageAreRefused(t *testing.T) {
 		// (…, hooks, {view: True})
 		facts := ")}X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(view)))) + view + "\x88st"
 		file := archive(t, strings.Replace(plain, "t\x89)t", "t\x89"+facts, 1))
-		_, err := ReadFrom(bytes.NewReader(file), int64(len(file)))
+		_, err := weightsFrom(bytes.NewReader(file), int64(len(file)))
 		if err == nil || !strings.Contains(err.Error(), "save x.resolve_conj().resolve_neg()") {
 			t.Errorf("%s: %v", view, err)
 		}
@@ -60,10 +58,7 @@ func TestViewsThatNegateTheirStorageAreRefused(t *testing.T) {
 func hostile(t testing.TB) map[string][]byte {
 	t.Helper()
 	read := func(name string) []byte {
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile("testdata/" + name))(t)
 		return data
 	}
 	one, many := number(1), strings.Repeat("K\x00", 1<<16)
@@ -80,14 +75,14 @@ func hostile(t testing.TB) map[string][]byte {
 			number(0)+strings.Repeat(number(1<<31-1), 3), strings.Repeat(one, 4))),
 		"65536 dimensions":        archive(t, tensorPickle(0, many, many)),
 		"a number of 1048576 byt": archive(t, "\x80\x02\x8b\x00\x00\x10\x00"+strings.Repeat("\x7f", long)+"."),
-		"more than 1048576 steps": archive(t, "\x80\x02"+strings.Repeat("]", mostSteps)+"."),
+		"more than 1048576 steps": archive(t, "\x80\x02"+strings.Repeat("]", budget.Items)+"."),
 	}
 }
 
 func TestHostileFilesEndWithAnErrorAtOnce(t *testing.T) {
 	for want, file := range hostile(t) {
 		start := time.Now()
-		_, err := ReadFrom(bytes.NewReader(file), int64(len(file)))
+		_, err := weightsFrom(bytes.NewReader(file), int64(len(file)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -106,10 +101,7 @@ func TestEachStorageIsReadOnce(t *testing.T) {
 		list = append(list, entry{string(rune('p' + i)), &tensor{from, int64(i / 2), []int{1}, []int64{1}}})
 	}
 	data := &counted{data: map[string]string{"a": "02", "b": "13"}}
-	tensors, err := gather(list, data, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tensors := must.Get(gather(list, data, 100))(t)
 	text := ""
 	for _, tensor := range tensors {
 		text += tensor.Name + string(tensor.Data)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"strings"
+
+	"hgld/internal/budget"
 )
 
 // source holds the bytes of a pickle and the read position.
@@ -56,7 +58,7 @@ type machine struct {
 // after the pickle.
 func unpickle(s *source) (any, map[string]storageKind, error) {
 	m := &machine{source: s, memo: map[int]any{}, kinds: map[string]storageKind{}}
-	for range mostSteps {
+	for range budget.Items {
 		b, err := m.take(1)
 		if err != nil {
 			return nil, nil, err
@@ -70,7 +72,7 @@ func unpickle(s *source) (any, map[string]storageKind, error) {
 		}
 	}
 	return nil, nil, damaged("its pickle has more than %d steps; a dictionary of weights takes about 30 for each tensor",
-		mostSteps)
+		budget.Items)
 }
 
 func (m *machine) push(v any) error {

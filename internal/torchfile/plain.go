@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"hgld/internal/budget"
 )
 
 // JSON returns the value that the file at path holds as JSON. Tuples and arrays become lists, and None
 // and NaN become null. Tensors and dictionaries with keys other than texts are an error. Otherwise it
-// is like [Read].
+// is like [ReadValues].
 func JSON(path string) ([]byte, error) {
 	value, err := readFile(path, func(r io.ReaderAt, size int64) (any, error) {
 		root, _, err := load(r, size)
@@ -30,7 +32,7 @@ func JSON(path string) ([]byte, error) {
 type plain struct{ left int64 }
 
 func (p *plain) of(v any, depth int) (any, error) {
-	if p.left--; p.left < 0 || depth > mostDepth {
+	if p.left--; p.left < 0 || depth > budget.Depth {
 		return nil, damaged("its values use one another too often")
 	}
 	switch v := v.(type) {

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hgld/internal/budget"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 )
@@ -50,22 +51,15 @@ func Named(path string) bool {
 
 // Limits on what a file may claim.
 const (
-	mostSteps = 1 << 20 // opcodes of a pickle; ResNet-101's has 20,000
-	mostLong  = 255     // bytes of an integer: what LONG1 can hold
-	mostRank  = 8       // dimensions of a tensor
-	mostDepth = 8       // dictionaries around the weights
-	mostTimes = 4       // bytes of all tensors as a multiple of the file's: tensors may share memory
+	mostLong  = 255 // bytes of an integer: what LONG1 can hold
+	mostRank  = 8   // dimensions of a tensor
+	mostTimes = 4   // bytes of all tensors as a multiple of the file's: tensors may share memory
 )
-
-// Read returns the tensors of the dictionary of weights in the file at path: contiguous, with their
-// names, in the file's order. If another dictionary contains it under a key such as state_dict or
-// model, Read finds it there. Tensors that share memory become separate. An error in the contents
-// is a *FormatError.
-func Read(path string) ([]tensorfile.Tensor, error) { return readFile(path, ReadFrom) }
 
 // ReadValues returns the single tensor that the file at path holds, without a name, or the tensors of its
 // dictionary with their names, or those of its list, named by their places. Lists of numbers or texts
-// become arrays of texts. It skips other values. Otherwise it is like Read.
+// become arrays of texts. It skips other values. The tensors are contiguous, in the file's order, and separate if they
+// shared memory. An error in the contents is a *FormatError.
 func ReadValues(path string) ([]tensorfile.Tensor, error) {
 	return readFile(path, func(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
 		root, data, err := load(r, size)
@@ -93,20 +87,14 @@ func readFile[T any](path string, read func(io.ReaderAt, int64) (T, error)) (non
 		return none, err
 	}
 	if !info.Mode().IsRegular() {
-		return none, fmt.Errorf("%s is no regular file", path)
+		return none, fmt.Errorf("%s is not a regular file", path)
 	}
 	return read(f, info.Size())
 }
 
-// ReadFrom is Read for size bytes at r.
-func ReadFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
-	c, err := Select(r, size, "")
-	return c.Tensors, err
-}
-
 // Choice is the dictionary of weights that Select chose from a file.
 type Choice struct {
-	// Tensors are those of the dictionary, as [Read] returns them.
+	// Tensors are those of the dictionary, as [ReadValues] returns them.
 	Tensors []tensorfile.Tensor
 	// Key leads to the dictionary, such as "state_dict" or "checkpoint.model". It is "" for the file's own.
 	Key string
@@ -114,8 +102,8 @@ type Choice struct {
 	Others []string
 }
 
-// Select is ReadFrom for the dictionary of weights under a key, whose parts are separated by dots. For
-// the key "" it is the first of those that training programs use.
+// Select returns the tensors of the dictionary of weights under a key, whose parts are separated by dots, in the
+// size bytes at r. For the key "" it is the first of those that training programs use.
 func Select(r io.ReaderAt, size int64, key string) (Choice, error) {
 	root, data, err := load(r, size)
 	if err != nil {
@@ -171,14 +159,14 @@ func valuesOf(root any) (found []entry, lists []tensorfile.Tensor, err error) {
 	default:
 		return nil, nil, damaged("it holds %s, expected a tensor or a dictionary of tensors", kindOf(root))
 	}
-	most := mostSteps // items of lists: each takes a step, unless a crafted file has a list under many keys
+	most := budget.Items // items of lists: each takes a step, unless a crafted file has a list under many keys
 	for _, e := range entries {
 		if isTensor(e.value) {
 			found = append(found, e)
 			continue
 		}
 		if most -= len(itemsOf(e.value)); most < 0 {
-			return nil, nil, damaged("its lists have more than %d items", mostSteps)
+			return nil, nil, damaged("its lists have more than %d items", budget.Items)
 		}
 		name, named := e.key.(string)
 		if texts := textsOf(e.value); named && texts != nil {
@@ -331,29 +319,11 @@ func (t *tensor) read(data storages) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	elements := int64(1)
-	for _, n := range t.shape {
-		elements *= int64(n)
-	}
 	if t.contiguous() {
-		return slices.Clone(raw[t.offset*size:][:elements*size]), nil
+		elements := tensorfile.Tensor{Shape: t.shape}.Len()
+		return slices.Clone(raw[t.offset*size:][:int64(elements)*size]), nil
 	}
-	out := make([]byte, 0, elements*size)
-	at := make([]int, len(t.shape))
-	for range elements {
-		from := t.offset
-		for i := range at {
-			from += int64(at[i]) * t.stride[i]
-		}
-		out = append(out, raw[from*size:][:size]...)
-		for i := len(at) - 1; i >= 0; i-- {
-			if at[i]++; at[i] < t.shape[i] {
-				break
-			}
-			at[i] = 0
-		}
-	}
-	return out, nil
+	return tensorfile.Gather(raw, t.offset, t.shape, t.stride, int(size)), nil
 }
 
 // contiguous reports whether the elements lie in row-major order.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +13,16 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
+
+// weights selects the dictionary of weights of a file.
+func weights(path string) ([]tensorfile.Tensor, error) { return readFile(path, weightsFrom) }
+
+func weightsFrom(r io.ReaderAt, size int64) ([]tensorfile.Tensor, error) {
+	c, err := Select(r, size, "")
+	return c.Tensors, err
+}
 
 // The files of testdata were made by PyTorch; make.py says how.
 func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
@@ -26,10 +36,7 @@ func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
 			continue // not weights
 		}
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(filepath.Join("testdata", name+".pth"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(weights(filepath.Join("testdata", name+".pth")))(t)
 			compare(t, got, file)
 		})
 	}
@@ -39,9 +46,7 @@ func TestTensorsAreThoseThatTorchSaved(t *testing.T) {
 func compare(t *testing.T, got []tensorfile.Tensor, file string) {
 	t.Helper()
 	want, _, err := tensorfile.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(got) != len(want) {
 		t.Errorf("%d tensors, expected %d", len(got), len(want))
 	}
@@ -66,10 +71,7 @@ func TestArraysAreThoseThatNumPySaved(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			all, err := ReadValues(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must.Get(ReadValues(file))(t)
 			got, lists := map[string]string{}, 0
 			for _, v := range all {
 				if texts, err := v.Texts(); err == nil {
@@ -87,10 +89,7 @@ func TestArraysAreThoseThatNumPySaved(t *testing.T) {
 }
 
 func TestDictionariesOfACheckpointAreChosenByTheirKeys(t *testing.T) {
-	data, err := os.ReadFile("testdata/dictionaries.pth")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/dictionaries.pth"))(t)
 	for key, want := range map[string]string{
 		"":            "1 state_dict [state_dict_ema teacher.model]",
 		"state_dict":  "1 state_dict [state_dict_ema teacher.model]",
@@ -117,7 +116,7 @@ func TestFilesThatAskForCodeAreRefused(t *testing.T) {
 		"call": "posix.system", "module": "torch.nn.modules.container.Sequential", "namespace": "argparse.Namespace",
 		"numpy": "numpy", "script": "TorchScript",
 	} {
-		_, err := Read("testdata/refused-" + name + ".pth")
+		_, err := weights("testdata/refused-" + name + ".pth")
 		var refused *FormatError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Refused, want) {
 			t.Errorf("%s: %v, expected a refusal of %s", name, err, want)
@@ -132,19 +131,11 @@ func TestErrorsNameTheContentOfOtherPickles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
-	whole, err := os.ReadFile("testdata/module.pth")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := os.ReadFile("testdata/module-old.pth")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile("testdata/module.pth"))(t)
+	old := must.Get(os.ReadFile("testdata/module-old.pth"))(t)
 	for path, want := range map[string]string{
 		"testdata/refused-list.pth":               "a list, expected a dictionary",
 		write("text.pth", []byte("weights\n")):    "neither a zip archive nor a pickle",
@@ -155,7 +146,7 @@ func TestErrorsNameTheContentOfOtherPickles(t *testing.T) {
 		write("more.pth", []byte("\x80\x02}.}.")): "2 bytes follow its pickle",
 	} {
 		var format *FormatError
-		if _, err := Read(path); !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		if _, err := weights(path); !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected %q", filepath.Base(path), err, want)
 		}
 	}
@@ -175,7 +166,7 @@ func TestMaliciousPicklesEndWithAnError(t *testing.T) {
 		"a long text":            "\x80\x02X\xff\xff\xff\x7fa.",
 		"an unknown storage":     "\x80\x02]X\x01\x00\x00\x00ka.",
 	} {
-		if _, err := ReadFrom(strings.NewReader(header+body), int64(len(header+body))); err == nil {
+		if _, err := weightsFrom(strings.NewReader(header+body), int64(len(header+body))); err == nil {
 			t.Errorf("%s was read", name)
 		}
 	}
@@ -184,14 +175,12 @@ func TestMaliciousPicklesEndWithAnError(t *testing.T) {
 // The second entry of the archive's directory points to the data of the first.
 func TestOverlappingMembersAreRefused(t *testing.T) {
 	whole, err := os.ReadFile("testdata/module.pth")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const entry, offset = "PK\x01\x02", 42 // of a local header in an entry
 	first := bytes.Index(whole, []byte(entry))
 	second := first + 1 + bytes.Index(whole[first+1:], []byte(entry))
 	copy(whole[second+offset:][:4], whole[first+offset:][:4])
-	_, err = ReadFrom(bytes.NewReader(whole), int64(len(whole)))
+	_, err = weightsFrom(bytes.NewReader(whole), int64(len(whole)))
 	if err == nil || !strings.Contains(err.Error(), "overlap") {
 		t.Errorf("%v, want the members that overlap", err)
 	}
@@ -214,9 +203,7 @@ func TestValuesBecomeJSON(t *testing.T) {
 		path := name
 		if name[0] == '\x80' {
 			path = filepath.Join(t.TempDir(), "x.pkl")
-			if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(name), 0o600))
 		}
 		data, err := JSON(path)
 		got := string(data)
@@ -230,15 +217,9 @@ func TestValuesBecomeJSON(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.p*")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*.p*"))(f)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(f)
 		f.Add(data)
 	}
 	for _, data := range hostile(f) {
@@ -255,7 +236,7 @@ func FuzzRead(f *testing.F) {
 			p := plain{left: size}
 			p.of(root, 0)
 		}
-		list, err := ReadFrom(bytes.NewReader(data), size)
+		list, err := weightsFrom(bytes.NewReader(data), size)
 		if err != nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/usertime"
 	"hgld/labels"
 	"hgld/scrape"
@@ -32,10 +33,7 @@ func TestChainsOfTitlesAreBounded(t *testing.T) {
 	for n, invalid := range map[int]bool{0: false, 2: false, 32: false, 33: true, 100_000: true} {
 		body := links(n)
 		began := usertime.Now()
-		facts, err := readTitles([]string{"T0"}, answer(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		facts := must.Get(readTitles([]string{"T0"}, answer(body)))(t)
 		took := usertime.Now() - began
 		if f := decoded[titleFact](t, facts, "T0"); (f.Invalid != "") != invalid || f.Invalid == "" && f.ID != 1 {
 			t.Errorf("%d links: %+v", n, f)
@@ -45,10 +43,7 @@ func TestChainsOfTitlesAreBounded(t *testing.T) {
 		}
 	}
 	long := `{"query":{"redirects":[{"from":"T0","to":"` + strings.Repeat("x", 1001) + `"}],"pages":[]}}`
-	facts, err := readTitles([]string{"T0"}, answer(long))
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(readTitles([]string{"T0"}, answer(long)))(t)
 	if f := decoded[titleFact](t, facts, "T0"); !strings.Contains(f.Invalid, "1001 bytes") {
 		t.Errorf("a title of 1001 bytes: %.300v", f)
 	}
@@ -113,9 +108,7 @@ func TestContinuationsEnd(t *testing.T) {
 		asked := 0
 		source, err := New(Options{Commons: "https://c.example", Wikidata: "https://w.example", Now: time.Now},
 			roundTrip(func(*http.Request) string { asked++; return c.reply(asked) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = source.Ask(t.Context(), stepTitle, []string{"Category:A"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || asked != c.asked {
 			t.Errorf("%s: %v after %d requests; want %q after %d", name, err, asked, c.want, c.asked)
@@ -144,14 +137,10 @@ func TestLagOfADayStopsTheCrawl(t *testing.T) {
 		asked++
 		return `{"error":{"code":"maxlag","info":"lagged"}}`
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	source, err := New(Options{Commons: "https://c.example", Wikidata: "https://w.example", Now: time.Now,
 		Lagging: func(err error) { t.Errorf("it would go on: %v", err) }}, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = source.Ask(t.Context(), stepTitle, []string{"Category:A"})
 	var stop *polite.StopError
 	if !errors.As(err, &stop) || !stop.RetryAt().Equal(awake{}.Now().Add(24*time.Hour)) || asked != 1 {

@@ -14,8 +14,8 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/api"
-	"hgld/scrape/fakecommons"
 	"hgld/scrape/polite"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 

@@ -72,52 +72,46 @@ type classFact struct {
 
 // snak is Wikibase's pair of a property and a value, as far as hgld needs it.
 type snak struct {
-	snakType  string
-	valueType string
-	value     []byte // JSON; nil if there is none
+	Type string `json:"snaktype"`
+	Data struct {
+		Type  string
+		Value json.RawMessage // nil if there is none
+	} `json:"datavalue"`
 }
+
+// statement is a value with its rank and its qualifiers.
+type statement struct {
+	Main       snak `json:"mainsnak"`
+	Rank       string
+	Qualifiers members[json.RawMessage] // a list of snaks of each property
+	Order      []string                 `json:"qualifiers-order"`
+}
+
+// texts are texts by the code of their language.
+type texts = members[struct{ Language, Value string }]
 
 // entity is one member of "entities".
 type entity struct {
-	id, modified string
-	revision     int64
-	missing      bool
-	claimed      bool // it has the member "claims", even if that is empty
-	values       []value
-	topic        string
-	combines     []string
-	labels       []byte
-	descriptions []byte
-	linked       map[string][]snak // the best values of the other properties
+	ID           string                    `json:"id"`
+	Modified     string                    `json:"modified"`
+	Revision     int64                     `json:"lastrevid"`
+	Missing      json.RawMessage           `json:"missing"` // false or absent: it exists
+	Claims       *members[json.RawMessage] `json:"claims"`  // the statements of each property; nil: the reply has none
+	Labels       texts                     `json:"labels"`
+	Descriptions texts                     `json:"descriptions"`
+
+	missing  bool
+	values   []value
+	topic    string
+	combines []string
+	linked   map[string][]snak // the best values of the other properties
 }
 
 // entities calls use for every requested entity in the replies to one Ask, with the
 // requested id. Ids that the API rejected are passed as missing entities.
 func entities(keys []string, answers []scrape.Answer, use func(key string, e entity) error) error {
-	asked := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		asked[key] = true
-	}
-	each := func(c *cursor) error {
-		if c.list() { // empty
-			return nil
-		}
-		return c.object(func(c *cursor, key []byte) error {
-			if !asked[string(key)] {
-				return nil
-			}
-			e, err := readEntity(c)
-			if err == nil {
-				err = use(string(key), e)
-			}
-			if err != nil {
-				err = fmt.Errorf("entity %.40q: %w", key, err)
-			}
-			return err
-		})
-	}
 	for _, a := range answers {
-		frame, err := readFrame(a.Body, each)
+		frame, err := readFrame(a.Body)
 		if err != nil {
 			return err
 		}
@@ -126,81 +120,77 @@ func entities(keys []string, answers []scrape.Answer, use func(key string, e ent
 			if !e.refused() || id == "" {
 				return e
 			}
-			if err := use(id, entity{id: id, missing: true}); err != nil {
+			if err := use(id, entity{ID: id, missing: true}); err != nil {
 				return err
 			}
-		} else if !frame.entities {
+			continue
+		}
+		if frame.Entities == nil {
 			return errors.New(`the API's reply has neither "entities" nor "error"`)
+		}
+		for _, key := range keys {
+			text, found := (*frame.Entities)[key]
+			if !found {
+				continue
+			}
+			e, err := readEntity(text)
+			if err == nil {
+				err = use(key, e)
+			}
+			if err != nil {
+				return fmt.Errorf("the API's reply: entity %.40q: %w", key, err)
+			}
 		}
 	}
 	return nil
 }
 
-func readEntity(c *cursor) (entity, error) {
-	var e entity
-	err := c.object(func(c *cursor, key []byte) (err error) {
-		var missing []byte
-		switch string(key) {
-		case "id":
-			e.id, err = c.text()
-		case "modified":
-			e.modified, err = c.text()
-		case "lastrevid":
-			e.revision, err = c.number()
-		case "missing":
-			missing, err = c.raw()
-			e.missing = string(missing) != "false"
-		case "claims":
-			e.claimed = true
-			return e.readClaims(c)
-		case "labels":
-			e.labels, err = c.raw()
-		case "descriptions":
-			e.descriptions, err = c.raw()
-		}
-		return err
-	})
-	if err == nil && !e.missing && !validItem(e.id) {
-		err = fmt.Errorf("its id %.40q is not that of an item", e.id)
+func readEntity(text []byte) (e entity, err error) {
+	if err := json.Unmarshal(text, &e); err != nil {
+		return e, err
 	}
-	return e, err
+	e.missing = e.Missing != nil && string(e.Missing) != "false"
+	if !e.missing && !scrape.ValidItem(e.ID) {
+		return e, fmt.Errorf("its id %.40q is not that of an item", e.ID)
+	}
+	return e, e.readClaims()
 }
 
 // readItems parses the facts of items.
 func readItems(keys []string, answers []scrape.Answer, languages []string) (map[string]scrape.Fact, error) {
-	found := map[string]itemFact{}
-	err := entities(keys, answers, func(key string, e entity) error {
-		f := itemFact{ID: e.id, Missing: e.missing, Revision: e.revision, Values: e.values, Topic: e.topic,
+	return entityFacts(keys, answers, func(e entity) (any, error) {
+		f := itemFact{ID: e.ID, Missing: e.missing, Revision: e.Revision, Values: e.values, Topic: e.topic,
 			Combines: e.combines}
-		if e.modified != "" {
-			at, err := time.Parse(time.RFC3339, e.modified)
+		if e.Modified != "" {
+			at, err := time.Parse(time.RFC3339, e.Modified)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			f.Revised = at.UTC()
 		}
-		var err error
-		if f.About, err = e.about(languages); err != nil {
-			return err
-		}
+		f.About = e.about(languages)
 		if f.Error = e.tooMuch(); f.Error != "" {
 			f.Values, f.Topic, f.Combines, f.About = nil, "", nil, nil
 		}
-		if !e.missing && !e.claimed {
-			return errors.New("it has no claims")
+		if !e.missing && e.Claims == nil {
+			return nil, errors.New("it has no claims")
 		}
-		found[key] = f
-		return nil
+		return f, nil
+	})
+}
+
+// entityFacts makes a fact of each entity of the replies.
+func entityFacts(keys []string, answers []scrape.Answer, of func(e entity) (any, error)) (
+	map[string]scrape.Fact, error) {
+	found := map[string]any{}
+	err := entities(keys, answers, func(key string, e entity) (err error) {
+		found[key], err = of(e)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return facts(keys, func(key string) (any, error) {
-		if f, ok := found[key]; ok {
-			return f, nil
-		}
-		return nil, nil
-	})
+	return facts(keys, func(key string) (any, error) { return found[key], nil })
 }
 
 // tooMuch says which limit the claims exceed, or returns "".
@@ -225,19 +215,21 @@ func (e *entity) tooMuch() string {
 }
 
 // readClaims reads the properties that hgld needs.
-func (e *entity) readClaims(c *cursor) error {
-	if c.list() { // none
+func (e *entity) readClaims() error {
+	if e.Claims == nil {
 		return nil
 	}
-	return c.object(func(c *cursor, key []byte) error {
-		property := string(key)
-		if slices.Contains(linking, property) {
-			return e.readLinks(c, property)
+	for property, text := range *e.Claims {
+		links := slices.Contains(linking, property)
+		if !links && property != instanceOf && property != mainTopic && property != combines {
+			continue
 		}
-		if property != instanceOf && property != mainTopic && property != combines {
-			return nil
+		var statements []statement
+		err := json.Unmarshal(text, &statements)
+		var values []value
+		if err == nil && !links {
+			values, err = valuesOf(statements)
 		}
-		values, err := readStatements(c)
 		if err != nil {
 			return fmt.Errorf("claims of %s: %w", property, err)
 		}
@@ -247,13 +239,17 @@ func (e *entity) readClaims(c *cursor) error {
 		case mainTopic:
 			e.topic = best(values)
 		case combines:
-			e.combines = nil // if a member occurs twice, the last one counts
 			for _, v := range values {
 				e.combines = append(e.combines, v.QID)
 			}
+		default:
+			if e.linked == nil {
+				e.linked = map[string][]snak{}
+			}
+			e.linked[property] = bestValues(statements)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // best returns the first preferred value, or else the first that is not deprecated.
@@ -268,122 +264,56 @@ func best(values []value) string {
 	return ""
 }
 
-// readStatements reads the statements that have an item as value. It skips "no value" and
-// "some value", which name no class.
-func readStatements(c *cursor) (all []value, err error) {
-	err = c.array(func(c *cursor) error {
-		v, item, err := readStatement(c)
-		if err == nil && item {
-			all = append(all, v)
+// valuesOf returns the statements that have an item as value. It skips "no value" and "some value", which name no
+// class.
+func valuesOf(statements []statement) (all []value, err error) {
+	for i := range statements {
+		s := &statements[i]
+		if s.Main.Type != "value" {
+			continue
 		}
-		return err
-	})
-	return all, err
-}
-
-// readStatement reads one statement and reports whether it has a value.
-func readStatement(c *cursor) (v value, item bool, err error) {
-	var main snak
-	var order []string
-	qualifiers := map[string][]snak(nil)
-	err = c.object(func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "mainsnak":
-			main, err = readSnak(c)
-		case "rank":
-			v.Rank, err = c.text()
-		case "qualifiers":
-			qualifiers, err = readQualifiers(c)
-		case "qualifiers-order":
-			order = nil
-			err = c.array(func(c *cursor) error {
-				property, err := c.text()
-				order = append(order, property)
-				return err
-			})
+		v := value{Rank: s.Rank}
+		if v.QID, err = s.Main.item(); err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil || main.snakType != "value" {
-		return v, false, err
-	}
-	if v.QID, err = main.item(); err != nil {
-		return v, false, err
-	}
-	if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
-		return v, false, fmt.Errorf("unknown rank %.20q", v.Rank)
-	}
-	for _, property := range order {
-		for _, q := range qualifiers[property] {
-			v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
+		if v.Rank != "preferred" && v.Rank != "normal" && v.Rank != "deprecated" {
+			return nil, fmt.Errorf("unknown rank %.20q", v.Rank)
 		}
-		delete(qualifiers, property) // a property named twice would repeat them
-	}
-	return v, true, nil
-}
-
-// readQualifiers reads the snaks of each property.
-func readQualifiers(c *cursor) (map[string][]snak, error) {
-	if c.list() { // none
-		return nil, nil
-	}
-	all := map[string][]snak{}
-	return all, c.object(func(c *cursor, key []byte) error {
-		var list []snak
-		err := c.array(func(c *cursor) error {
-			s, err := readSnak(c)
-			list = append(list, s)
-			return err
-		})
-		all[string(key)] = list
-		return err
-	})
-}
-
-// readSnak reads a snak. The value aliases the reply.
-func readSnak(c *cursor) (s snak, err error) {
-	err = c.object(func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "snaktype":
-			s.snakType, err = c.text()
-		case "datavalue":
-			err = c.object(func(c *cursor, key []byte) (err error) {
-				switch string(key) {
-				case "type":
-					s.valueType, err = c.text()
-				case "value":
-					s.value, err = c.raw()
-				}
-				return err
-			})
+		for _, property := range s.Order {
+			text, found := s.Qualifiers[property]
+			if !found {
+				continue
+			}
+			var list []snak
+			if err := json.Unmarshal(text, &list); err != nil {
+				return nil, fmt.Errorf("qualifiers %.20q: %w", property, err)
+			}
+			for _, q := range list {
+				v.Qualifiers = append(v.Qualifiers, q.qualifier(property))
+			}
+			delete(s.Qualifiers, property) // a property named twice would repeat them
 		}
-		return err
-	})
-	return s, err
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 // item returns the item that is the snak's value. Old data contains only its number.
 func (s snak) item() (id string, err error) {
-	if s.valueType != "wikibase-entityid" {
-		return "", fmt.Errorf("a value of type %.40q; want an item", s.valueType)
+	if s.Data.Type != "wikibase-entityid" {
+		return "", fmt.Errorf("a value of type %.40q; want an item", s.Data.Type)
 	}
-	var number int64
-	err = document(s.value, func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "id":
-			id, err = c.text()
-		case "numeric-id":
-			number, err = c.number()
-		}
-		return err
-	})
-	if err != nil {
+	var v struct {
+		ID     string
+		Number int64 `json:"numeric-id"`
+	}
+	if err := json.Unmarshal(s.Data.Value, &v); err != nil {
 		return "", err
 	}
-	if id == "" {
-		id = "Q" + strconv.FormatInt(number, 10)
+	if id = v.ID; id == "" {
+		id = "Q" + strconv.FormatInt(v.Number, 10)
 	}
-	if !validItem(id) {
+	if !scrape.ValidItem(id) {
 		return "", fmt.Errorf("the value %.40q is not an item", id)
 	}
 	return id, nil
@@ -392,33 +322,33 @@ func (s snak) item() (id string, err error) {
 // qualifier converts a snak to a qualifier. Values of unknown types are kept as JSON.
 func (s snak) qualifier(property string) qualifier {
 	q := qualifier{Property: property}
-	if s.snakType != "value" {
-		q.Text = s.snakType
+	if s.Type != "value" {
+		q.Text = s.Type
 		return q
 	}
 	var v struct{ Text, Amount, Time string }
-	switch s.valueType {
+	switch s.Data.Type {
 	case "wikibase-entityid":
 		if id, err := s.item(); err == nil {
 			q.QID = id
 			return q
 		}
 	case "string":
-		if json.Unmarshal(s.value, &q.Text) == nil {
+		if json.Unmarshal(s.Data.Value, &q.Text) == nil {
 			return q
 		}
 	case "time":
-		if text, ok := printedTime(s.value); ok {
+		if text, ok := printedTime(s.Data.Value); ok {
 			q.Text = text
 			return q
 		}
 	case "monolingualtext", "quantity":
-		if json.Unmarshal(s.value, &v) == nil && v.Text+v.Amount != "" {
+		if json.Unmarshal(s.Data.Value, &v) == nil && v.Text+v.Amount != "" {
 			q.Text = v.Text + strings.TrimPrefix(v.Amount, "+")
 			return q
 		}
 	}
-	if q.Text = string(s.value); len(q.Text) > 200 {
+	if q.Text = string(s.Data.Value); len(q.Text) > 200 {
 		q.Text = strings.ToValidUTF8(q.Text[:200], "") + "…"
 	}
 	return q
@@ -426,47 +356,27 @@ func (s snak) qualifier(property string) qualifier {
 
 // readClasses parses the labels of items, and what they link to if the replies have claims.
 func readClasses(keys []string, answers []scrape.Answer, languages []string) (map[string]scrape.Fact, error) {
-	found := map[string]classFact{}
-	err := entities(keys, answers, func(key string, e entity) (err error) {
-		f := classFact{Revision: e.revision, Missing: e.missing}
-		if f.Label, f.Language, err = inLanguage(e.labels, languages); err != nil {
-			return fmt.Errorf("labels: %w", err)
-		}
+	return entityFacts(keys, answers, func(e entity) (any, error) {
+		f := classFact{Revision: e.Revision, Missing: e.missing}
+		f.Label, f.Language = inLanguage(e.Labels, languages)
 		if n := max(len(f.Label), len(f.Language)); n > maxName {
 			f.Label, f.Language = "", ""
 			f.Error = fmt.Sprintf("its label has %d bytes; want at most %d", n, maxName)
 		}
-		if e.claimed && !e.missing {
-			f.Links, err = e.links(languages)
+		if e.Claims != nil && !e.missing {
+			f.Links = e.links(languages)
 		}
-		found[key] = f
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return facts(keys, func(key string) (any, error) {
-		if f, ok := found[key]; ok {
-			return f, nil
-		}
-		return nil, nil
+		return f, nil
 	})
 }
 
-// inLanguage returns the text in the first of some languages that has one, from the labels or the
-// descriptions of an entity, and its language.
-func inLanguage(data []byte, languages []string) (text, language string, err error) {
-	if len(data) == 0 || data[0] == '[' { // PHP encodes empty objects as lists
-		return "", "", nil
-	}
-	texts := map[string]struct{ Language, Value string }{}
-	if err := json.Unmarshal(data, &texts); err != nil {
-		return "", "", err
-	}
+// inLanguage returns the text in the first of some languages that has one, from the labels or the descriptions of an
+// entity, and its language.
+func inLanguage(all texts, languages []string) (text, language string) {
 	for _, code := range languages {
-		if t := texts[code]; t.Value != "" {
-			return t.Value, t.Language, nil
+		if t := all[code]; t.Value != "" {
+			return t.Value, t.Language
 		}
 	}
-	return "", "", nil
+	return "", ""
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 
 	"hgld/labels"
@@ -16,66 +15,21 @@ var linking = []string{subclassOf, locatedIn, country, continent, countryCode, c
 // earth is the globe of coordinates on Earth.
 const earth = "http://www.wikidata.org/entity/Q2"
 
-// readLinks reads the values of the best rank of a property: the preferred ones, or else the normal
-// ones. Those with an end time count only if all have one. "Some value" and "no value" take part in
-// the ranks, but are no values: a preferred "no value" means that there is none.
-func (e *entity) readLinks(c *cursor, property string) error {
-	var statements []statement
-	err := c.array(func(c *cursor) error {
-		s, err := readRanked(c)
-		statements = append(statements, s)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("claims of %s: %w", property, err)
-	}
-	if e.linked == nil {
-		e.linked = map[string][]snak{}
-	}
-	e.linked[property] = bestValues(statements)
-	return nil
-}
-
-// statement is a value with its rank.
-type statement struct {
-	main  snak
-	rank  string
-	ended bool // it has an end time
-}
-
-func readRanked(c *cursor) (s statement, err error) {
-	err = c.object(func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "mainsnak":
-			s.main, err = readSnak(c)
-		case "rank":
-			s.rank, err = c.text()
-		case "qualifiers":
-			if c.list() { // none
-				return nil
-			}
-			return c.object(func(c *cursor, key []byte) error {
-				s.ended = s.ended || string(key) == endTime
-				return nil
-			})
-		}
-		return err
-	})
-	return s, err
-}
-
+// bestValues returns the values of the best rank of a property: the preferred ones, or else the normal ones. Those with
+// an end time count only if all have one. "Some value" and "no value" take part in the ranks, but are no values: a
+// preferred "no value" means that there is none.
 func bestValues(statements []statement) []snak {
 	for _, rank := range []string{"preferred", "normal"} {
 		var today, ended []snak
 		found := false
 		for _, s := range statements {
 			switch {
-			case s.rank != rank:
+			case s.Rank != rank:
 				continue
-			case s.main.snakType == "value" && s.ended:
-				ended = append(ended, s.main)
-			case s.main.snakType == "value":
-				today = append(today, s.main)
+			case s.Main.Type == "value" && s.Qualifiers[endTime] != nil:
+				ended = append(ended, s.Main)
+			case s.Main.Type == "value":
+				today = append(today, s.Main)
 			}
 			found = true
 		}
@@ -106,7 +60,7 @@ func (e *entity) items(property string) (ids []string) {
 func (e *entity) text(property string) string {
 	for _, s := range e.linked[property] {
 		var text string
-		if s.valueType == "string" && json.Unmarshal(s.value, &text) == nil && len(text) <= maxName {
+		if s.Data.Type == "string" && json.Unmarshal(s.Data.Value, &text) == nil && len(text) <= maxName {
 			return text
 		}
 	}
@@ -120,7 +74,7 @@ func (e *entity) place() []float64 {
 			Latitude, Longitude *float64
 			Globe               string
 		}
-		if s.valueType == "globecoordinate" && json.Unmarshal(s.value, &v) == nil && v.Globe == earth &&
+		if s.Data.Type == "globecoordinate" && json.Unmarshal(s.Data.Value, &v) == nil && v.Globe == earth &&
 			v.Latitude != nil && v.Longitude != nil && math.Abs(*v.Latitude) <= 90 && math.Abs(*v.Longitude) <= 360 {
 			return []float64{*v.Latitude, *v.Longitude}
 		}
@@ -130,39 +84,35 @@ func (e *entity) place() []float64 {
 
 // description returns the description in the first of some languages, or "" if it is longer than
 // maxName bytes.
-func (e *entity) description(languages []string) (string, error) {
-	text, _, err := inLanguage(e.descriptions, languages)
-	if err != nil {
-		return "", fmt.Errorf("descriptions: %w", err)
-	}
+func (e *entity) description(languages []string) string {
+	text, _ := inLanguage(e.Descriptions, languages)
 	if len(text) > maxName {
-		return "", nil
+		return ""
 	}
-	return text, nil
+	return text
 }
 
 // about returns what the entity states about a landmark, or nil if that is nothing.
-func (e *entity) about(languages []string) (*labels.About, error) {
-	text, err := e.description(languages)
-	a := &labels.About{Description: text, LocatedIn: e.items(locatedIn), Country: e.items(country),
+func (e *entity) about(languages []string) *labels.About {
+	a := &labels.About{Description: e.description(languages), LocatedIn: e.items(locatedIn), Country: e.items(country),
 		Coordinates: e.place(), Image: e.text(image)}
 	if a.Description+a.Image == "" && a.LocatedIn == nil && a.Country == nil && a.Coordinates == nil {
-		return nil, err
+		return nil
 	}
-	return a, err
+	return a
 }
 
 // links returns what the entity states as a class or a place.
-func (e *entity) links(languages []string) (*labels.Item, error) {
-	text, err := e.description(languages)
-	i := &labels.Item{ID: e.id, Description: text, SubclassOf: e.items(subclassOf), LocatedIn: e.items(locatedIn),
+func (e *entity) links(languages []string) *labels.Item {
+	i := &labels.Item{ID: e.ID, Description: e.description(languages),
+		SubclassOf: e.items(subclassOf), LocatedIn: e.items(locatedIn),
 		Country: e.items(country), Continent: e.items(continent), ISO: e.text(countryCode)}
 	for _, list := range []*[]string{&i.SubclassOf, &i.LocatedIn, &i.Country, &i.Continent} {
 		if len(*list) > maxValues {
 			*list = (*list)[:maxValues]
 		}
 	}
-	return i, err
+	return i
 }
 
 // Roots returns the tasks for the classes and places of a record.

@@ -93,7 +93,7 @@ type merged struct {
 func merge(answers []scrape.Answer) (*merged, error) {
 	m := &merged{to: map[string]string{}, redir: map[string]bool{}, pages: map[string]*page{}}
 	for _, a := range answers {
-		frame, err := readFrame(a.Body, nil)
+		frame, err := readFrame(a.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +166,7 @@ func (m *merged) lead(title string) (end string, via []string, err error) {
 
 // readTitles parses the facts of titles. Titles that the replies omit get no fact.
 func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
-	m, err := merge(answers)
-	if err != nil {
-		return nil, err
-	}
-	return facts(keys, func(key string) (any, error) {
+	return mergedFacts(keys, answers, func(m *merged, key string) (any, error) {
 		title, via, err := m.lead(key)
 		if err != nil {
 			return titleFact{Title: key, Invalid: err.Error()}, nil
@@ -191,7 +187,7 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 			}
 			return f, nil
 		}
-		if f.Item != "" && !validItem(f.Item) {
+		if f.Item != "" && !scrape.ValidItem(f.Item) {
 			return nil, fmt.Errorf("%s: its item %.40q is not an item id", key, f.Item)
 		}
 		for _, c := range p.Categories {
@@ -208,11 +204,7 @@ func readTitles(keys []string, answers []scrape.Answer) (map[string]scrape.Fact,
 
 // readTexts parses the targets of category redirects.
 func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
-	m, err := merge(answers)
-	if err != nil {
-		return nil, err
-	}
-	return facts(keys, func(key string) (any, error) {
+	return mergedFacts(keys, answers, func(m *merged, key string) (any, error) {
 		title, _, err := m.lead(key)
 		p := m.pages[title]
 		switch {
@@ -233,11 +225,7 @@ func readTexts(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, 
 
 // readLog parses the log of a missing category. The latest event comes first.
 func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, error) {
-	m, err := merge(answers)
-	if err != nil {
-		return nil, err
-	}
-	return facts(keys, func(string) (any, error) {
+	return mergedFacts(keys, answers, func(m *merged, _ string) (any, error) {
 		for _, e := range m.log {
 			switch {
 			case e.Type == "move" && e.Params.Target != "":
@@ -252,6 +240,16 @@ func readLog(keys []string, answers []scrape.Answer) (map[string]scrape.Fact, er
 		}
 		return logFact{}, nil
 	})
+}
+
+// mergedFacts makes a fact of each key from the merged replies.
+func mergedFacts(keys []string, answers []scrape.Answer, of func(m *merged, key string) (any, error)) (
+	map[string]scrape.Fact, error) {
+	m, err := merge(answers)
+	if err != nil {
+		return nil, err
+	}
+	return facts(keys, func(key string) (any, error) { return of(m, key) })
 }
 
 // facts encodes the result of of for each key. nil means no fact.
@@ -270,18 +268,4 @@ func facts(keys []string, of func(key string) (any, error)) (map[string]scrape.F
 		}
 	}
 	return all, nil
-}
-
-// validItem reports whether an id is that of an item: "Q" and a number without leading
-// zeros.
-func validItem(id string) bool {
-	if len(id) < 2 || len(id) > 20 || id[0] != 'Q' || id[1] == '0' {
-		return false
-	}
-	for _, c := range []byte(id[1:]) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }

@@ -11,10 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/usertime"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func answer(body string) []scrape.Answer {
@@ -27,9 +28,7 @@ func decoded[T any](t *testing.T, facts map[string]scrape.Fact, key string) T {
 	if facts[key] == nil {
 		t.Fatalf("no fact about %s", key)
 	}
-	if err := json.Unmarshal(facts[key], &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(facts[key], &v))
 	return v
 }
 
@@ -61,14 +60,14 @@ var malformed = map[string]struct{ step, body, err string }{
 	"cut in a key":       {stepTitle, `{"que`, "truncated or malformed"},
 	"cut in a value":     {stepTitle, `{"query":{"pages":[{"title":"Cat`, "truncated or malformed"},
 	"cut behind a value": {stepItem, `{"entities":{}`, "truncated or malformed"},
-	"cut behind a colon": {stepItem, `{"entities":`, "want an object"},
+	"cut behind a colon": {stepItem, `{"entities":`, "truncated or malformed"},
 	"cut behind a comma": {stepItem, `{"success":1,`, "truncated or malformed"},
 	"no colon":           {stepItem, `{"entities" {}}`, "truncated or malformed"},
 	"no comma":           {stepItem, `{"entities":{} "success":1}`, "truncated or malformed"},
 	"key without quotes": {stepItem, `{entities:{}}`, "truncated or malformed"},
 	"bad literal":        {stepItem, `{"success":yes}`, "truncated or malformed"},
-	"two documents":      {stepItem, `{"entities":{}}{"entities":{}}`, "there is text after the JSON value"},
-	"deep": {stepItem, `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+	"two documents":      {stepItem, `{"entities":{}}{"entities":{}}`, "after top-level value"},
+	"deep": {stepItem, `{"x":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`,
 		"truncated or malformed"},
 	"neither query nor error": {stepTitle, `{"batchcomplete":true}`, `neither "query" nor "error"`},
 	"neither entities":        {stepItem, `{"success":1}`, `neither "entities" nor "error"`},
@@ -80,14 +79,14 @@ var malformed = map[string]struct{ step, body, err string }{
 		`{"query":{"pages":[{"title":"Category:A","revisions":[{"revid":1,"timestamp":"yesterday"}]}]}}`, `its "query"`},
 	"item is none": {stepTitle,
 		`{"query":{"pages":[{"title":"Category:A","pageprops":{"wikibase_item":"Q1<script>"}}]}}`, "is not an item id"},
-	"error as text": {stepTitle, `{"error":"broken"}`, `its "error"`},
+	"error as text": {stepTitle, `{"error":"broken"}`, "reply.error"},
 	"unknown error": {stepTitle, `{"error":{"code":"badtoken","info":"x"}}`, `"badtoken"`},
 	"error about another id": {stepItem,
 		`{"error":{"code":"no-such-entity","info":"Could not find an entity with the ID \"Q7\".","id":"Q7"}}`,
 		`"no-such-entity"`},
 	"too many values": {stepItem, `{"error":{"code":"toomanyvalues","info":"Too many values"}}`,
 		`"toomanyvalues"`},
-	"entity is text":          {stepItem, `{"entities":{"Q1":"x"}}`, "want an object"},
+	"entity is text":          {stepItem, `{"entities":{"Q1":"x"}}`, `entity "Q1"`},
 	"entity without an id":    {stepItem, `{"entities":{"Q1":{"claims":{}}}}`, "is not that of an item"},
 	"entity without claims":   {stepItem, `{"entities":{"Q1":{"id":"Q1","type":"item"}}}`, "has no claims"},
 	"entity is a property":    {stepItem, `{"entities":{"Q1":{"id":"P31","claims":{}}}}`, "is not that of an item"},
@@ -144,10 +143,7 @@ func TestStatementsAreParsed(t *testing.T) {
 		"P2096":[{"snaktype":"value","datavalue":{"type":"monolingualtext","value":{"text":"Straße","language":"de"}}}],
 		"P625":[{"snaktype":"value","datavalue":{"type":"globecoordinate","value":{"latitude":1}}}]}`
 	body := claim("P31", statementOf(parkSnak, qualifiers)+`,`+statementOf(`{"snaktype":"novalue"}`, ""))
-	facts, err := readItems([]string{"Q1"}, answer(body), english)
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(readItems([]string{"Q1"}, answer(body), english))(t)
 	want := []value{{QID: "Q22698", Rank: "normal", Qualifiers: []qualifier{{"P580", "", "3 May 1172"},
 		{"P582", "", "somevalue"}, {"P642", "Q9", ""},
 		{"P1107", "", "0.5"}, {"P2096", "", "Straße"}, {"P625", "", `{"latitude":1}`}}}}
@@ -231,10 +227,7 @@ func TestRedirectTemplatesAreRead(t *testing.T) {
 func TestFindingsWithoutATag(t *testing.T) {
 	facts := map[scrape.Task]string{}
 	put := func(step, key string, fact any) {
-		text, err := json.Marshal(fact)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(fact))(t)
 		facts[scrape.Task{Step: step, Key: key}] = string(text)
 	}
 	for _, title := range []string{"Gone item", "No item", "Category", "Combined", "Ambiguous", "Deprecated", "No topic"} {
@@ -311,15 +304,12 @@ func FuzzRedirectTarget(f *testing.F) {
 	})
 }
 
-// BenchmarkEntities reads the claims of fifty saved items, from 20 kB to 1 MB. The goal is 1 GB/s
-// per core.
+// BenchmarkEntities reads the claims of fifty saved items, from 20 kB to 1 MB.
 func BenchmarkEntities(b *testing.B) {
 	var entities []string
 	for _, name := range []string{"wikibase_Q183.json", "wikibase_Q1.json", "wikibase_Q1752.json", "pywikibot/Q60.wd"} {
 		var compact bytes.Buffer // as the API sends it
-		if err := json.Compact(&compact, []byte(saved(b, filepath.FromSlash(name)))); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, json.Compact(&compact, []byte(saved(b, filepath.FromSlash(name)))))
 		entities = append(entities, compact.String())
 	}
 	benchmarkItems(b, entities, []string{"Q183", "Q1", "Q1752", "Q60"})
@@ -334,9 +324,7 @@ func BenchmarkLandmarks(b *testing.B) {
 	site.ServeHTTP(w, httptest.NewRequest(http.MethodGet,
 		"/w/api.php?action=wbgetentities&formatversion=2&ids=Q5&props=claims|info", nil))
 	var reply struct{ Entities map[string]json.RawMessage }
-	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, json.Unmarshal(w.Body.Bytes(), &reply))
 	benchmarkItems(b, []string{string(reply.Entities["Q5"])}, []string{"Q5"})
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +14,25 @@ import (
 
 // reply is the outer object of a reply.
 type reply struct {
-	Error    *replyError
-	Continue map[string]json.RawMessage
-	Query    json.RawMessage
-	entities bool // the member "entities" exists
+	Error    *replyError                `json:"error"`
+	Continue map[string]json.RawMessage `json:"continue"`
+	Query    json.RawMessage            `json:"query"`
+	Entities *members[json.RawMessage]  `json:"entities"`
+}
+
+// members are those of an object by name. PHP encodes empty objects as lists. If a reply has an object twice, the last
+// one counts.
+type members[T any] map[string]T
+
+func (m *members[T]) UnmarshalJSON(text []byte) error {
+	*m = nil
+	switch text[0] {
+	case '[':
+		return nil
+	case '{':
+		return json.Unmarshal(text, (*map[string]T)(m))
+	}
+	return fmt.Errorf("want an object, got %.20q", text)
 }
 
 type replyError struct {
@@ -63,7 +79,7 @@ const maxContinue = 2000
 // followUp derives the next request from a reply: the continuation, or the same keys without
 // the one that the API rejected.
 func followUp(body []byte, asked []string) (next, error) {
-	frame, err := readFrame(body, nil)
+	frame, err := readFrame(body)
 	if err != nil {
 		return next{}, err
 	}
@@ -95,35 +111,21 @@ func followUp(body []byte, asked []string) (next, error) {
 	return next{keys: asked, more: more}, nil
 }
 
-// readFrame reads the outer object of a reply. If entities is not nil, it is called with the
-// cursor at the value of that member.
-func readFrame(body []byte, entities func(*cursor) error) (reply, error) {
-	var r reply
-	if !utf8.Valid(body) {
+// readFrame reads the outer object of a reply.
+func readFrame(body []byte) (r reply, err error) {
+	switch start := bytes.TrimLeft(body, " \t\r\n"); {
+	case !utf8.Valid(body):
 		return r, errors.New("the API's reply is not UTF-8")
+	case !bytes.HasPrefix(start, []byte("{")):
+		return r, fmt.Errorf("the API's reply: want an object, got %.20q", start)
 	}
-	err := document(body, func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "error":
-			err = c.decode(&r.Error)
-		case "continue":
-			err = c.decode(&r.Continue)
-		case "query":
-			r.Query, err = c.raw()
-		case "entities":
-			if r.entities = true; entities != nil {
-				return entities(c)
-			}
-		}
-		if err != nil {
-			err = fmt.Errorf("its %.80q: %w", key, err)
-		}
-		return err
-	})
+	if err = json.Unmarshal(body, &r); errors.As(err, new(*json.SyntaxError)) {
+		err = fmt.Errorf("the JSON text is truncated or malformed: %w", err)
+	}
 	if err != nil {
-		return r, fmt.Errorf("the API's reply: %w", err)
+		err = fmt.Errorf("the API's reply: %w", err)
 	}
-	return r, nil
+	return r, err
 }
 
 // shortened cuts a text that explains something to a length for a record.

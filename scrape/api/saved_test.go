@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 var english = []string{"en", "mul"}
@@ -19,10 +20,7 @@ var english = []string{"en", "mul"}
 // saved returns a real reply, or one written by hand after MediaWiki's sources.
 func saved(tb testing.TB, name ...string) string {
 	tb.Helper()
-	data, err := os.ReadFile(goldens.Shared(tb, append([]string{"data", "wikimedia", "json"}, name...)...))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(goldens.Shared(tb, append([]string{"data", "wikimedia", "json"}, name...)...)))(tb)
 	return string(data)
 }
 
@@ -38,16 +36,12 @@ func valuesOfItem(t *testing.T, text string) (all []string) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &e))
 	for _, s := range e.Claims["P31"] {
 		var v struct {
 			Number json.Number `json:"numeric-id"`
 		}
-		if err := json.Unmarshal(s.Mainsnak.DataValue.Value, &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(s.Mainsnak.DataValue.Value, &v))
 		all = append(all, "Q"+v.Number.String())
 	}
 	return all
@@ -171,10 +165,7 @@ func TestValuesOfSavedItems(t *testing.T) {
 func TestShapesOfCommonsAreRead(t *testing.T) {
 	keys := []string{"Category:Happy_Valley_Racecourse", "Category:Old name", "Category:Soft redirected",
 		"Category:No item yet", "Category:Deleted one", "Category:Bad[title", "Category:Not in the reply"}
-	facts, err := readTitles(keys, answer(saved(t, "shapes", "commons_pageprops_fv2.json")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(readTitles(keys, answer(saved(t, "shapes", "commons_pageprops_fv2.json"))))(t)
 	valley := titleFact{Title: "Category:Happy Valley Racecourse", ID: 510586, Item: "Q837662", Infobox: true}
 	old := valley
 	old.Via = []string{"Category:Happy Valley Racecourse"}

@@ -87,11 +87,11 @@ func readVersions(step string, keys []string, answer scrape.Answer, all map[stri
 		return nil
 	}
 	return entities(keys, []scrape.Answer{answer}, func(key string, e entity) error {
-		id := e.id
+		id := e.ID
 		if step == stepClass {
 			id = ""
 		}
-		all[key] = itemVersion(id, e.revision, e.missing)
+		all[key] = itemVersion(id, e.Revision, e.missing)
 		return nil
 	})
 }

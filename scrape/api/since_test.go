@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 	"hgld/scrape/testing/sourcetest"
 )
 
@@ -40,17 +41,12 @@ func TestSinceFetchesChangedPages(t *testing.T) {
 	cfg.Since, cfg.Out.Changes = true, filepath.Join(dir, "changes.jsonl")
 	report, _, after := mustRun(t, cfg)
 
-	f, err := os.Open(cfg.Out.Changes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(cfg.Out.Changes))(t)
 	defer f.Close()
 	got := map[labels.LandmarkID]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var c scrape.Change
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &c))
 		if c.Before == nil || c.Before.Tag != before[c.Landmark].Tag || c.After.Tag != after[c.Landmark].Tag {
 			t.Errorf("change %+v", c)
 		}

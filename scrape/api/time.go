@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -20,21 +21,14 @@ const (
 // printedTime formats a time as the infobox does, up to its precision: day, month or year.
 // Times less precise than a year are printed as a year.
 func printedTime(data []byte) (string, bool) {
-	var moment string
-	var precision int64
-	err := document(data, func(c *cursor, key []byte) (err error) {
-		switch string(key) {
-		case "time":
-			moment, err = c.text()
-		case "precision":
-			precision, err = c.number()
-		}
-		return err
-	})
-	if err != nil {
+	var v struct {
+		Time      string
+		Precision int64
+	}
+	if json.Unmarshal(data, &v) != nil {
 		return "", false
 	}
-	m := wikibaseTime.FindStringSubmatch(moment)
+	m := wikibaseTime.FindStringSubmatch(v.Time)
 	if m == nil {
 		return "", false
 	}
@@ -45,9 +39,9 @@ func printedTime(data []byte) (string, bool) {
 	text := strconv.FormatUint(year, 10)
 	month, _ := strconv.Atoi(m[3]) // two digits
 	day, _ := strconv.Atoi(m[4])
-	if precision >= precisionMonth && 1 <= month && month <= 12 {
+	if v.Precision >= precisionMonth && 1 <= month && month <= 12 {
 		text = time.Month(month).String() + " " + text
-		if precision >= precisionDay && day > 0 {
+		if v.Precision >= precisionDay && day > 0 {
 			text = fmt.Sprintf("%d %s", day, text)
 		}
 	}

@@ -61,7 +61,7 @@ func (a *about) start(p *parser, level int) {
 	case p.name == "td" && a.located:
 		a.located, a.placed = false, true
 		a.read(location, level)
-	case p.name == "div" && !a.labelled && a.Description == "" && len(p.class) == 0:
+	case p.name == "div" && !a.labelled && a.Description == "" && p.class == "":
 		a.read(description, level)
 	}
 }
@@ -73,7 +73,7 @@ func (a *about) read(p part, level int) {
 }
 
 func (a *about) startLink(p *parser, level int) {
-	href := decodeAttribute(p.href)
+	href := p.href
 	switch {
 	case a.reads == location && a.link == 0:
 		a.addPlaces(strings.Split(a.text.String(), ",")...)
@@ -111,7 +111,7 @@ func (a *about) end(level int) {
 
 func (a *about) addText(text []byte) {
 	if a.reads != nothing {
-		a.text.WriteString(decode(text))
+		a.text.Write(text)
 	}
 }
 

@@ -57,7 +57,7 @@ func (h *Head) read(script []byte) error {
 			return fmt.Errorf("%s in the page's head: %w", f.name, err)
 		}
 	}
-	if h.Item != "" && !validItem(h.Item) {
+	if h.Item != "" && !scrape.ValidItem(h.Item) {
 		return fmt.Errorf("wgWikibaseItemId in the page's head: %.80q is not an item", h.Item)
 	}
 	for _, c := range categories {
@@ -73,16 +73,4 @@ func (h *Head) read(script []byte) error {
 	}
 	h.Name = title
 	return nil
-}
-
-func validItem(id string) bool {
-	if len(id) < 2 || len(id) > 20 || id[0] != 'Q' || id[1] == '0' {
-		return false
-	}
-	for _, c := range []byte(id[1:]) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
 }

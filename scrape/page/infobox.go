@@ -53,14 +53,14 @@ type link struct {
 // decoration reports whether an element of the infobox is not data: the pencils that link to
 // Wikidata, and the list of authority files.
 func (p *parser) decoration() bool {
-	return hasClass(p.class, "wdinfobox-edit") || hasClass(p.class, "wikidata-link") || is(p.id, "wdinfo_ac")
+	return hasClass(p.class, "wdinfobox-edit") || hasClass(p.class, "wikidata-link") || p.id == "wdinfo_ac"
 }
 
 // startInBox handles a start tag within the infobox.
 func (p *parser) startInBox() error {
 	b := &p.box
 	if p.name == "a" && p.page.Item == "" && (b.skip > 0 || p.decoration() ||
-		is(p.title, "Edit infobox data on Wikidata")) {
+		p.title == "Edit infobox data on Wikidata") {
 		p.page.Item = itemOf(p.href)
 	}
 	if void(p.name) {
@@ -76,7 +76,7 @@ func (p *parser) startInBox() error {
 		return fmt.Errorf("the infobox nests more than %d elements", maxDepth)
 	}
 	level := len(b.stack)
-	if p.name == "table" && is(p.id, "wdinfobox") {
+	if p.name == "table" && p.id == "wdinfobox" {
 		b.another()
 	}
 	if b.skip == 0 && !b.single && !p.decoration() {
@@ -93,7 +93,7 @@ func (p *parser) startInBox() error {
 		b.links = nil
 	case b.state == inCell && p.name == "a" && b.a == 0:
 		b.a = level
-		b.links = append(b.links, link{start: b.text.Len(), href: decodeAttribute(p.href)})
+		b.links = append(b.links, link{start: b.text.Len(), href: p.href})
 	case b.state == inCell:
 	case b.state == matched && p.name == "td":
 		b.state, b.cell = inCell, level
@@ -169,7 +169,7 @@ func (b *infobox) addText(text []byte) {
 		b.about.addText(text)
 	}
 	if b.skip == 0 && (b.state == inHeader || b.state == inCell) {
-		b.text.WriteString(decode(text))
+		b.text.Write(text)
 	}
 }
 

@@ -37,12 +37,12 @@ func languageOf(header string) string { return languages()[strings.ToLower(heade
 // checkLanguage returns an error if <html lang> is not English. The infobox of such a page
 // has no header "Instance of", so the page would seem to have no tag. A page without the
 // attribute is accepted.
-func checkLanguage(lang []byte) error {
-	code, _, _ := strings.Cut(strings.ToLower(decodeAttribute(lang)), "-")
+func checkLanguage(lang string) error {
+	code, _, _ := strings.Cut(strings.ToLower(lang), "-")
 	if code == "" || code == "en" {
 		return nil
 	}
 	return fmt.Errorf("the page is in the language %.20q; want English, which the server sends if no language is "+
 		"requested",
-		decodeAttribute(lang))
+		lang)
 }

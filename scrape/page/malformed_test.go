@@ -7,7 +7,7 @@ import (
 
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 const (

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/usertime"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678, time.FixedZone("", 3600)) }
@@ -24,10 +25,7 @@ func source(t *testing.T, categories ...fakecommons.Category) (*Source, *fakecom
 	fake := fakecommons.New(categories)
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	s, err := New(server.URL, http.DefaultTransport, fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(server.URL, http.DefaultTransport, fixed))(t)
 	return s, fake, server
 }
 
@@ -75,10 +73,7 @@ func church(title string) fakecommons.Category {
 
 func TestFetchFillsTheRecord(t *testing.T) {
 	s, _, server := source(t, church("Category:St. Éloi's, A & B (50%)"))
-	f, err := fetch(t.Context(), s, "Category:St. Éloi's, A & B (50%)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(fetch(t.Context(), s, "Category:St. Éloi's, A & B (50%)"))(t)
 	yes := true
 	want := labels.Record{Infobox: &yes, Outcome: labels.OK,
 		Values: []labels.TagValue{{Raw: "church building", Text: "church building"}},
@@ -154,10 +149,7 @@ func TestPageAnswersOnlyItsRequestedTitle(t *testing.T) {
 	if err != nil || strings.Join(f.keys, "|") != "Category:A|Category:B|Category:D" {
 		t.Fatal(f.keys, err)
 	}
-	facts, err := s.Read(step, []string{"Category:A"}, f.answers[:1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := must.Get(s.Read(step, []string{"Category:A"}, f.answers[:1]))(t)
 	_, lacking := s.Finding("Category:A", func(t scrape.Task) (scrape.Fact, bool) {
 		fact, ok := facts[t.Key]
 		return fact,
@@ -253,10 +245,7 @@ func TestRequestsCarryNoCookieAndNoLanguage(t *testing.T) {
 		http.Redirect(w, r, r.URL.Path, http.StatusFound)
 	}))
 	defer server.Close()
-	s, err := New(server.URL, http.DefaultTransport, fixed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(server.URL, http.DefaultTransport, fixed))(t)
 	if _, err := fetch(t.Context(), s, "Category:A"); err == nil ||
 		!strings.Contains(err.Error(), "more than 5 redirects") {
 		t.Errorf("error %v, want the end of the redirects", err)

@@ -65,7 +65,7 @@ func Parse(body []byte) (Page, error) {
 	if err := check(body); err != nil {
 		return Page{}, err
 	}
-	p := parser{scanner: scanner{data: body}}
+	p := parser{scanner: newScanner(body)}
 	if err := p.run(); err != nil {
 		return Page{}, err
 	}
@@ -186,12 +186,8 @@ func (p *parser) start() error {
 		return p.startInBox()
 	}
 	switch p.name {
-	case "div", "":
-		p.content = p.content || is(p.id, "mw-content-text")
-		p.catlinks = p.catlinks || is(p.id, "catlinks")
-		p.redirect = p.redirect || p.page.Redirect == "" && hasClass(p.class, "category-redirect-header")
 	case "table":
-		if is(p.id, "wdinfobox") {
+		if p.id == "wdinfobox" {
 			p.page.Infobox = true
 			p.box.another()
 			p.box.stack = append(p.box.stack, p.name)
@@ -199,9 +195,13 @@ func (p *parser) start() error {
 	case "html":
 		return checkLanguage(p.lang)
 	case "li":
-		p.wikidata = p.wikidata || p.page.Item == "" && is(p.id, "t-wikibase")
+		p.wikidata = p.wikidata || p.page.Item == "" && p.id == "t-wikibase"
 	case "a":
 		return p.link()
+	default:
+		p.content = p.content || p.id == "mw-content-text"
+		p.catlinks = p.catlinks || p.id == "catlinks"
+		p.redirect = p.redirect || p.page.Redirect == "" && hasClass(p.class, "category-redirect-header")
 	}
 	return nil
 }
@@ -209,19 +209,19 @@ func (p *parser) start() error {
 // link handles a link outside the infobox.
 func (p *parser) link() error {
 	switch {
-	case p.redirect && p.href != nil:
+	case p.redirect && p.href != "":
 		p.redirect = false
-		target, red, err := targetOf(decodeAttribute(p.href))
+		target, red, err := targetOf(p.href)
 		if err != nil {
 			return fmt.Errorf("a category redirect: %w", err)
 		}
 		p.page.Redirect, p.page.RedLink = target, red
-	case p.wikidata && p.href != nil:
+	case p.wikidata && p.href != "":
 		p.wikidata = false
 		p.page.Item = itemOf(p.href)
-	case p.catlinks && is(p.title, "Category:"+disambiguationCategory):
+	case p.catlinks && p.title == "Category:"+disambiguationCategory:
 		p.page.Disambiguation = true
-	case p.catlinks && is(p.title, "Category:"+redirectCategory):
+	case p.catlinks && p.title == "Category:"+redirectCategory:
 		p.page.redirects = true
 	}
 	return nil
@@ -245,26 +245,9 @@ func targetOf(href string) (title string, red bool, err error) {
 // itemLink matches both forms of an item's URL.
 var itemLink = regexp.MustCompile(`//(?:www\.|m\.)?wikidata\.org/wiki/(?:Special:EntityPage/)?(Q[1-9][0-9]*)$`)
 
-func itemOf(href []byte) string {
-	if m := itemLink.FindSubmatch(href); m != nil {
-		return string(m[1])
+func itemOf(href string) string {
+	if m := itemLink.FindStringSubmatch(href); m != nil {
+		return m[1]
 	}
 	return ""
-}
-
-func is(attribute []byte, value string) bool { return string(attribute) == value }
-
-// hasClass reports whether a class attribute contains a name.
-func hasClass(class []byte, name string) bool {
-	for at := 0; ; {
-		i := bytes.Index(class[at:], []byte(name))
-		if i < 0 {
-			return false
-		}
-		start := at + i
-		at = start + len(name)
-		if (start == 0 || space(class[start-1])) && (at == len(class) || space(class[at])) {
-			return true
-		}
-	}
 }

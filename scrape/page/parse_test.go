@@ -13,26 +13,22 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/scrape"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func savedInfobox(tb testing.TB) []byte {
 	tb.Helper()
 	data, err := os.ReadFile(goldens.Shared(tb, "data", "wikimedia", "html", "infobox_happy_valley_racecourse.html"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return data
 }
 
 func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 	data := savedInfobox(t)
-	p, err := Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse(data))(t)
 	want := []labels.TagValue{{Raw: "horse racing venue", Text: "horse racing venue", Link: "/wiki/Category:Racecourses"}}
 	if !p.Infobox || !p.HasTag || !reflect.DeepEqual(p.Values, want) || p.Outcome() != labels.OK {
 		t.Errorf("page %+v, outcome %s", p, p.Outcome())
@@ -51,10 +47,7 @@ func TestSavedInfoboxIsAHorseRacingVenue(t *testing.T) {
 // independently of Parse.
 func valueTexts(t *testing.T, body []byte) []string {
 	t.Helper()
-	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(goquery.NewDocumentFromReader(bytes.NewReader(body)))(t)
 	header := doc.Find("#wdinfobox tr > th.wikidatainfobox-lcell").FilterFunction(func(_ int, s *goquery.Selection) bool {
 		return strings.TrimSpace(s.Text()) == "Instance of"
 	}).First()
@@ -119,10 +112,7 @@ func TestEveryPageVariantIsUnderstood(t *testing.T) {
 			category := fakecommons.Category{Title: "Category:Viña (del) Mar", Variant: c.variant, Values: c.values,
 				Item: "Q837662", Revision: 987654321}
 			body := category.HTML(30_000)
-			p, err := Parse(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse(body))(t)
 			if p.Outcome() != c.outcome || !reflect.DeepEqual(p.Values, c.want) {
 				t.Errorf("outcome %s, values\n%+v\nwant %s\n%+v", p.Outcome(), p.Values, c.outcome, c.want)
 			}
@@ -229,10 +219,7 @@ func TestRowRule(t *testing.T) {
 		"self-closing cell": {box(th + `<td/>a</td></tr>`), one("a", "")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Parse([]byte(c.html))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Parse([]byte(c.html)))(t)
 			if !reflect.DeepEqual(p.Values, c.want) {
 				t.Errorf("values %+v\nwant   %+v", p.Values, c.want)
 			}
@@ -242,10 +229,7 @@ func TestRowRule(t *testing.T) {
 
 // The tag on a page in another language must not be taken for an English one.
 func TestPageInAnotherLanguageIsAnError(t *testing.T) {
-	data, err := os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(goldens.Shared(t, "data", "wikimedia", "p31_labels_i18n.tsv")))(t)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	if len(lines) != 142 {
 		t.Fatalf("%d headers, want 142", len(lines))
@@ -297,10 +281,7 @@ func TestItemIsReadFromThreePlaces(t *testing.T) {
 }
 
 func TestHeadIgnoresKeysInsideTitles(t *testing.T) {
-	title, err := json.Marshal(`x","wgArticleId":7,"wgWikibaseItemId":"Q7`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	title := must.Get(json.Marshal(`x","wgArticleId":7,"wgWikibaseItemId":"Q7`))(t)
 	html := `<html><script>RLCONF={"wgTitle":` + string(title) +
 		`,"wgNamespaceNumber":14,"wgPageName":"Category:A_b","wgArticleId":5,"wgIsRedirect":!1};</script><script>x=` +
 		`{"wgArticleId":9}</script><div id="mw-content-text"></div></html>`
@@ -333,7 +314,7 @@ func TestClassMatchesWholeWords(t *testing.T) {
 		"foo": true, " foo\t": true, "bar foo": true, "foobar foo": true, "foofoo foo": true,
 		"": false, "fo": false, "foofoo": false, "foo-foo": false, "barfoo": false, "xfoofoo": false,
 	} {
-		if hasClass([]byte(class), "foo") != want {
+		if hasClass(class, "foo") != want {
 			t.Errorf("class %q holds foo: want %v", class, want)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // apiSite is site with the settings for an API.
@@ -70,9 +72,7 @@ func TestRateLimitErrorsOpenTheBreaker(t *testing.T) {
 		sayJSON(w, `{"error":{"code":"ratelimited","info":"no"}}`)
 	})
 	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := 0; i < 10 && !isStop(err); i++ {
 		_, _, err = fetch(tr, fmt.Sprint(server.URL, "/", i))
 	}
@@ -125,10 +125,7 @@ func TestSlowAnswerIsFollowedByAPause(t *testing.T) {
 	clock = c
 	var took []time.Duration
 	s.Took = func(d time.Duration) { took = append(took, d) }
-	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(New(s, http.DefaultTransport))(t)
 	var at []time.Time
 	for _, path := range []string{"/fast", "/slow", "/fast", "/fast"} {
 		if _, _, err := fetch(tr, server.URL+path); err != nil {
@@ -157,14 +154,8 @@ func TestRepeatedPostSendsItsBodyAgain(t *testing.T) {
 		}
 		sayJSON(w, goodReply)
 	})
-	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := (&http.Client{Transport: tr}).PostForm(server.URL, url.Values{"titles": {"Category:A"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(New(s, http.DefaultTransport))(t)
+	resp := must.Get((&http.Client{Transport: tr}).PostForm(server.URL, url.Values{"titles": {"Category:A"}}))(t)
 	resp.Body.Close()
 	if strings.Join(bodies, " ") != "titles=Category%3AA titles=Category%3AA titles=Category%3AA" {
 		t.Errorf("bodies %q", bodies)
@@ -194,10 +185,7 @@ func TestWikimediaAPIHasItsOwnLimits(t *testing.T) {
 func TestSlowHalvesTheRate(t *testing.T) {
 	server, s, clock := apiSite(t, func(w http.ResponseWriter, r *http.Request) { sayJSON(w, goodReply) })
 	s.Rate = 1
-	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(New(s, http.DefaultTransport))(t)
 	tr.Slow()
 	begin := clock.Now()
 	for range 5 {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"hgld/internal/retry"
 )
 
 // APIError is a temporary error that the API reports with status 200: the servers are
@@ -60,7 +62,7 @@ func apiFault(resp *http.Response, now time.Time) (*fault, error) {
 		return nil, nil
 	}
 	f := &fault{err: &APIError{reply.Error.Code, reply.Error.Info},
-		retryAfter: RetryAfter(resp.Header.Get("Retry-After"), now)}
+		retryAfter: retry.After(resp.Header.Get("Retry-After"), now)}
 	switch code := reply.Error.Code; {
 	case code == "maxlag":
 		f.err = &LagError{reply.Error.Info}

@@ -3,6 +3,7 @@ package polite
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 )
@@ -41,7 +42,8 @@ type breaker struct {
 	refusals, failures int // limits
 
 	mu              sync.Mutex
-	refused, failed int // since the last good answer
+	refused, failed int  // since the last good answer
+	answered        bool // there was one
 	open            *StopError
 }
 
@@ -58,8 +60,12 @@ func (b *breaker) err() error {
 func (b *breaker) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refused, b.failed = 0, 0
+	b.refused, b.failed, b.answered = 0, 0, true
 }
+
+// mostLookups is the number of failed lookups of names after which a transport without any answer stops: the machine
+// has no network, and waiting does not help.
+const mostLookups = 3
 
 // count counts a fault, and returns the reason if the breaker is open. tooLong means that the
 // server asked for a longer pause than Settings.MaxWait.
@@ -75,6 +81,8 @@ func (b *breaker) count(f *fault, until time.Time, tooLong bool) error {
 	case b.open != nil:
 	case tooLong:
 		b.open = &StopError{Reason: "the server asks for a longer pause than is allowed", Until: until, Cause: f.err}
+	case !b.answered && b.failed >= mostLookups && errors.As(f.err, new(*net.DNSError)):
+		b.open = &StopError{Reason: "the network cannot be reached", Cause: f.err}
 	case b.refused >= b.refusals || b.failed >= b.failures:
 		b.open = &StopError{Reason: b.describeFaults() + " in a row", Until: until.Add(rest), Cause: f.err}
 	default:

@@ -3,6 +3,8 @@ package polite
 import (
 	"context"
 	"time"
+
+	"hgld/internal/retry"
 )
 
 // Clock tells the time and waits. Tests use one whose waits take no time.
@@ -21,16 +23,4 @@ type SystemClock struct{}
 func (SystemClock) Now() time.Time { return time.Now() }
 
 // Sleep waits for d or until ctx ends.
-func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (SystemClock) Sleep(ctx context.Context, d time.Duration) error { return retry.Sleep(ctx, d) }

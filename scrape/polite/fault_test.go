@@ -5,37 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-)
 
-func TestRetryAfterParsesSecondsAndDates(t *testing.T) {
-	now := time.Date(2026, 10, 21, 7, 28, 0, 0, time.UTC)
-	for value, want := range map[string]time.Duration{
-		"":                              0,
-		"19":                            19 * time.Second,
-		" 5 ":                           5 * time.Second,
-		"2.5":                           2500 * time.Millisecond,
-		"1e1":                           10 * time.Second,
-		"0":                             0,
-		"-3":                            0,
-		"NaN":                           0,
-		"+Inf":                          24 * time.Hour,
-		"99999999999999999999":          24 * time.Hour,
-		"soon":                          0,
-		"Wed, 21 Oct 2026 07:29:30 GMT": 90 * time.Second,
-		"Wed, 21 Oct 2026 07:00:00 GMT": 0,
-		"Fri, 21 Oct 2033 07:00:00 GMT": 24 * time.Hour,
-	} {
-		if got := RetryAfter(value, now); got != want {
-			t.Errorf("RetryAfter(%q) = %v, want %v", value, got, want)
-		}
-	}
-}
+	"hgld/internal/testing/must"
+)
 
 // failing answers n requests with a status and the next ones with "page".
 func failing(n int32, status int, retryAfter string) http.HandlerFunc {
@@ -126,9 +105,7 @@ func TestBreakerOpensAfterRefusals(t *testing.T) {
 	for _, status := range []int{403, 429} {
 		server, s, clock := site(t, failing(1000, status, "30"))
 		tr, err := New(s, http.DefaultTransport)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var stop *StopError
 		for i := 0; i < 20 && !errors.As(err, &stop); i++ {
 			_, _, err = fetch(tr, fmt.Sprint(server.URL, "/", i))
@@ -152,10 +129,7 @@ func TestAnswerResetsTheBreaker(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		}
 	})
-	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(New(s, http.DefaultTransport))(t)
 	for range 40 {
 		if _, _, err := fetch(tr, server.URL); isStop(err) {
 			t.Fatalf("stopped: %v, though every eighth request is answered", err)
@@ -167,9 +141,7 @@ func TestBreakerOpensWithoutANetwork(t *testing.T) {
 	server, s, _ := site(t, nil)
 	server.Close()
 	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := 0; i < 30 && !isStop(err); i++ {
 		_, _, err = fetch(tr, server.URL)
 	}
@@ -186,9 +158,7 @@ func TestBreakerOpensAfterRefusalsAndFailuresInTurn(t *testing.T) {
 		w.WriteHeader([]int{http.StatusTooManyRequests, http.StatusInternalServerError}[n.Add(1)%2])
 	})
 	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := 0; i < 30 && !isStop(err); i++ {
 		_, _, err = fetch(tr, server.URL)
 	}
@@ -235,8 +205,7 @@ func TestBodyAboveTheLimitIsAnError(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(body), err)
 	}
 	_, _, err = fetch(tr, server.URL+"/?n=1001")
-	var large *BodyError
-	if !errors.As(err, &large) || tr.Requests() != 3 {
+	if !errors.As(err, new(BodyError)) || tr.Requests() != 3 {
 		t.Errorf("error %v after %d requests, want one attempt and a BodyError", err, tr.Requests())
 	}
 }
@@ -263,15 +232,11 @@ func TestCancellingEndsAWait(t *testing.T) {
 	server, s, _ := site(t, failing(1000, 503, "60"))
 	s.Clock = SystemClock{}
 	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	start := time.Now()
 	_, err = tr.RoundTrip(req)
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*time.Second {
@@ -280,14 +245,11 @@ func TestCancellingEndsAWait(t *testing.T) {
 }
 
 func TestJitterDependsOnlyOnTheSeed(t *testing.T) {
-	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1/x", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(http.MethodGet, "http://127.0.0.1/x", nil))(t)
 	pause := func(seed uint64) (all []time.Duration) {
-		tr := &Transport{settings: Settings{Seed: seed, Backoff: time.Second, MaxWait: time.Minute}}
+		tr := &Transport{settings: Settings{Seed: seed, Backoff: time.Second, MaxWait: time.Minute, Clock: SystemClock{}}}
 		for attempt := range 40 {
-			d := tr.backoff(req, attempt)
+			d := tr.rule(req).Pause(attempt)
 			full := min(time.Minute, time.Second<<min(attempt, 30))
 			if d < full/2 || d >= full {
 				t.Errorf("attempt %d: pause %v, want half of %v or more", attempt, d, full)
@@ -301,5 +263,39 @@ func TestJitterDependsOnlyOnTheSeed(t *testing.T) {
 	}
 	if a, b := fmt.Sprint(pause(1)), fmt.Sprint(pause(2)); a == b {
 		t.Error("seeds 1 and 2 gave the same pauses")
+	}
+}
+
+// unknownNames fails as a machine without a network does, but for the first requests.
+type unknownNames struct {
+	answers int
+	asked   atomic.Int32
+}
+
+func (u *unknownNames) RoundTrip(req *http.Request) (*http.Response, error) {
+	if int(u.asked.Add(1)) <= u.answers {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	}
+	return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: req.URL.Host, IsNotFound: true}}
+}
+
+// Without a network a crawl stops after three tries, and asks for no pause; a network that fails later gets its time.
+func TestMachineWithoutANetworkStopsSoon(t *testing.T) {
+	for answers, want := range []int32{3, 7} { // with one answer: the tries of one request
+		s := Defaults()
+		s.Hosts, s.Clock, s.IgnoreRobots = []string{"example.test"}, newClock(), true
+		base := &unknownNames{answers: answers}
+		tr := must.Get(New(s, base))(t)
+		var err error
+		for range answers + 1 {
+			_, err = tr.RoundTrip(must.Get(http.NewRequest(http.MethodGet, "http://example.test/wiki/A", nil))(t))
+		}
+		var stop *StopError
+		if stopped := errors.As(err, &stop); base.asked.Load() != want || stopped != (answers == 0) {
+			t.Errorf("after %d answers: %d requests, want %d (%v)", answers, base.asked.Load(), want, err)
+		}
+		if stop != nil && (!stop.Until.IsZero() || !strings.Contains(stop.Error(), "no such host")) {
+			t.Errorf("the crawl ends with %v, until %v", stop, stop.Until)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package polite
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,21 +20,14 @@ func Wikimedia(host string) bool {
 	return slices.ContainsFunc(families, func(f string) bool { return name == f || strings.HasSuffix(name, "."+f) })
 }
 
-// HostError reports that a request, or a redirect, leads to a host that is not in
+// ErrHost reports that a request, or a redirect, leads to a host that is not in
 // Settings.Hosts. It was not sent.
-type HostError struct {
-	URL string // without a password
-}
-
-// Error states that the host is not allowed.
-func (e *HostError) Error() string {
-	return "the host is not in the list of allowed hosts"
-}
+var ErrHost = errors.New("the host is not in the list of allowed hosts")
 
 func (t *Transport) allowed(u *url.URL) error {
 	if (u.Scheme == "https" || u.Scheme == "http") && u.User == nil &&
 		slices.ContainsFunc(t.settings.Hosts, func(h string) bool { return strings.EqualFold(h, u.Host) }) {
 		return nil
 	}
-	return &HostError{URL: u.Redacted()}
+	return ErrHost
 }

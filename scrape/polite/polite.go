@@ -16,12 +16,16 @@ package polite
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"hgld/internal/retry"
 )
 
 // Surface is a part of a site with its own rules.
@@ -61,6 +65,13 @@ func (s Surface) limits() (inFlight int, rate float64) {
 	return WikimediaInFlight, WikimediaRate
 }
 
+// InFlight returns how many requests a rate above 0 needs in flight, with answers that take a second, within
+// Wikimedia's limit.
+func (s Surface) InFlight(rate float64) int {
+	most, _ := s.limits()
+	return int(min(math.Ceil(rate), float64(most)))
+}
+
 // Settings configure a Transport. Start from Defaults or APIDefaults: a zero field does not
 // stand for a default.
 type Settings struct {
@@ -74,7 +85,6 @@ type Settings struct {
 	MaxWait      time.Duration       // longest pause; a longer Retry-After stops the transport
 	Refusals     int                 // consecutive 429 or 403 that stop the transport
 	Failures     int                 // consecutive failures (no answer, or 5xx) that stop it
-	MaxRequests  int64               // limit on attempts, robots.txt included, so at least 2 with it; 0: no limit
 	MaxBody      int64               // limit of a body after decompression, in bytes
 	Timeout      time.Duration       // of one attempt, body included
 	IgnoreRobots bool                // do not read robots.txt; only for an API with its own rules
@@ -139,10 +149,6 @@ func (s *Settings) check() error {
 		return fmt.Errorf("%d requests in flight and %g a second; want at least 1, and 0 or more", s.InFlight, s.Rate)
 	case s.Clock == nil || s.MaxBody < 1 || s.Refusals < 1 || s.Failures < 1:
 		return fmt.Errorf("settings without a clock, body limit or breaker limits; start from Defaults")
-	case s.MaxRequests < 0:
-		return fmt.Errorf("a limit of %d requests; want 0 (none) or more", s.MaxRequests)
-	case s.MaxRequests == 1 && !s.IgnoreRobots:
-		return fmt.Errorf("a limit of 1 request, which is needed for robots.txt; want 2 or more, or 0 (none)")
 	case len(s.Hosts) == 0:
 		return fmt.Errorf("no host is allowed; name at least one")
 	}
@@ -171,8 +177,8 @@ func (t *Transport) Slow() {
 // Requests returns the number of attempts so far, including robots.txt.
 func (t *Transport) Requests() int64 { return t.requests.Load() }
 
-// RoundTrip sends a request and retries temporary failures. It returns a *HostError or
-// *RobotsError for a request that it does not send, a *StatusError, *APIError, *LagError or
+// RoundTrip sends a request and retries temporary failures. It returns ErrHost or
+// ErrRobots for a request that it does not send, a *StatusError, *APIError, *LagError or
 // network error if it gave up and a later attempt may succeed, and a *StopError if it will
 // send no further requests.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -189,75 +195,63 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // retry sends a request until it gets a usable answer, the attempts are used up, or the
 // breaker opens.
-func (t *Transport) retry(req *http.Request) (*http.Response, error) {
+func (t *Transport) retry(req *http.Request) (resp *http.Response, err error) {
 	var lagged time.Duration
-	for attempt := 0; ; attempt++ {
-		resp, err := t.attempt(req)
+	err = t.rule(req).Do(req.Context(), func(pause time.Duration) (next retry.Next, err error) {
+		resp, err = t.attempt(req)
 		if err != nil && (req.Context().Err() != nil || isStop(err)) {
-			return nil, err
+			return next, err
 		}
-		fault := faultOf(req, resp, err, t.settings.Clock.Now())
+		fault := faultOf(resp, err, t.settings.Clock.Now())
 		if fault == nil && t.settings.Surface == API {
-			fault, err = apiFault(resp, t.settings.Clock.Now())
-			if err != nil {
-				return nil, err
+			if fault, err = apiFault(resp, t.settings.Clock.Now()); err != nil {
+				return next, err
 			}
 		}
-		if fault != nil && fault.lag && fault.retryAfter <= t.settings.MaxWait {
-			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // holds for requests without maxlag, too
-			if lagged >= t.settings.LagWait {
-				return nil, fault.err
-			}
-			attempt-- // lag does not count as an attempt
-			lagged += fault.retryAfter
-			continue
-		}
-		if fault == nil {
+		switch {
+		case fault == nil:
 			t.breaker.reset()
-			return resp, nil
+			return next, nil
+		case fault.lag && fault.retryAfter <= t.settings.MaxWait:
+			t.gate.close(req.URL.Host, t.settings.Clock.Now().Add(fault.retryAfter)) // holds for requests without maxlag, too
+			next.Free = lagged < t.settings.LagWait
+			lagged += fault.retryAfter
+			return next, fault.err
 		}
-		wait := max(fault.retryAfter, t.backoff(req, attempt))
+		next = retry.Next{Again: fault.again, Least: fault.retryAfter}
 		if fault.refused && fault.retryAfter == 0 {
-			wait = max(wait, silentRefusal)
+			next.Least = silentRefusal
 		}
+		wait := max(pause, next.Least)
 		until := t.settings.Clock.Now().Add(wait)
 		if err := t.breaker.count(fault, until, wait > t.settings.MaxWait); err != nil {
-			return nil, err
+			return retry.Next{}, err
 		}
 		if fault.paused {
 			t.gate.close(req.URL.Host, until)
 		}
-		if attempt >= t.settings.Retries || !fault.again {
-			return nil, fault.err
-		}
-		if err := t.settings.Clock.Sleep(req.Context(), wait); err != nil {
-			return nil, err
-		}
+		return next, fault.err
+	})
+	if err != nil {
+		return nil, err
 	}
+	return resp, nil
 }
 
 // silentRefusal is the shortest pause after a 429 without Retry-After, from Wikimedia's API
 // etiquette.
 const silentRefusal = 5 * time.Second
 
-// backoff returns the pause after an attempt: min(Backoff·2^attempt, MaxWait), times a random
-// factor in [0.5, 1) that depends only on seed, URL and attempt.
-func (t *Transport) backoff(req *http.Request, attempt int) time.Duration {
-	pause := t.settings.MaxWait
-	if attempt < 30 && t.settings.Backoff < pause>>attempt {
-		pause = t.settings.Backoff << attempt
-	}
-	draw := rand.New(rand.NewPCG(t.settings.Seed, hash(req.URL.String())+uint64(attempt)))
-	return time.Duration(float64(pause) * (0.5 + draw.Float64()/2))
-}
-
-// hash is FNV-1a.
-func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+// rule returns the pauses of a request: min(Backoff·2^attempt, MaxWait), times a random factor in
+// [0.5, 1) that depends only on seed, URL and attempt.
+func (t *Transport) rule(req *http.Request) retry.Rule {
+	s := &t.settings
+	return retry.Rule{Tries: 1 + s.Retries, First: s.Backoff, Longest: s.MaxWait, Sleep: s.Clock.Sleep,
+		Draw: func(try int) float64 {
+			hash := fnv.New64a()
+			hash.Write([]byte(req.URL.String()))
+			return rand.New(rand.NewPCG(s.Seed, hash.Sum64()+uint64(try))).Float64()
+		}}
 }
 
 // attempt waits for its turn and sends the request once.
@@ -272,9 +266,7 @@ func (t *Transport) attempt(req *http.Request) (resp *http.Response, err error) 
 	if err = t.waitTurn(ctx, req.URL.Host); err != nil {
 		return nil, err
 	}
-	if err = t.count(); err != nil {
-		return nil, err
-	}
+	t.requests.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, t.settings.Timeout)
 	defer cancel()
 	out := req.Clone(ctx)
@@ -328,20 +320,6 @@ func (t *Transport) waitTurn(ctx context.Context, host string) error {
 			return err
 		}
 		if t.gate.wait(host, clock.Now()) <= 0 && t.breaker.err() == nil {
-			return nil
-		}
-	}
-}
-
-// count takes one request from Settings.MaxRequests.
-func (t *Transport) count() error {
-	limit := t.settings.MaxRequests
-	for {
-		n := t.requests.Load()
-		if limit > 0 && n >= limit {
-			return &StopError{Reason: fmt.Sprintf("the limit of %d requests is used up", limit)}
-		}
-		if t.requests.CompareAndSwap(n, n+1) {
 			return nil
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // stillClock advances only when somebody sleeps.
@@ -69,10 +71,7 @@ func site(t *testing.T, answer http.HandlerFunc) (*httptest.Server, Settings, *s
 
 func get(t *testing.T, s Settings, url string) (*Transport, string, int, error) {
 	t.Helper()
-	tr, err := New(s, http.DefaultTransport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must.Get(New(s, http.DefaultTransport))(t)
 	body, status, err := fetch(tr, url)
 	return tr, body, status, err
 }
@@ -165,9 +164,7 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 			_, _, err = fetch(tr, fmt.Sprint(server.URL, "/", i))
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// robots.txt and nine pages are ten requests with nine gaps of half a second.
 	if got := clock.total(); got < 4400*time.Millisecond || got > 4600*time.Millisecond {
 		t.Errorf("ten requests at 2/s took %v, want 4.5 s", got)
@@ -188,9 +185,7 @@ func TestRequestsInFlightAreLimited(t *testing.T) {
 	})
 	s.InFlight, s.Clock = 3, SystemClock{}
 	tr, _, _, err := get(t, s, server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -225,45 +220,11 @@ func TestOtherHostsAreRefused(t *testing.T) {
 	for _, to := range []string{other.URL, "file:///etc/passwd", "http://169.254.169.254/latest", "//evil.net/",
 		"http://user@" + s.Hosts[0] + "/"} {
 		_, _, _, err := get(t, s, server.URL+"/?to="+url.QueryEscape(to))
-		var host *HostError
-		if !errors.As(err, &host) {
-			t.Errorf("redirect to %s: error %v, want a HostError", to, err)
+		if !errors.Is(err, ErrHost) {
+			t.Errorf("redirect to %s: error %v, want ErrHost", to, err)
 		}
 	}
 	if elsewhere.Load() != 0 {
 		t.Errorf("another host got %d requests", elsewhere.Load())
-	}
-}
-
-func TestMaxRequestsLeavesRoomForAPage(t *testing.T) {
-	for limit, want := range map[int64]string{-1: "a limit of -1 requests",
-		1: "a limit of 1 request, which is needed for robots.txt", 2: "", 0: ""} {
-		s := Defaults()
-		s.Hosts, s.MaxRequests = []string{"127.0.0.1:1"}, limit
-		_, err := New(s, http.DefaultTransport)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%d requests: error %v, want %q", limit, err, want)
-		}
-	}
-	s := Defaults()
-	s.Hosts, s.MaxRequests, s.IgnoreRobots = []string{"127.0.0.1:1"}, 1, true
-	if _, err := New(s, http.DefaultTransport); err != nil {
-		t.Errorf("one request without robots.txt: %v", err)
-	}
-}
-
-func TestMaxRequestsStops(t *testing.T) {
-	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {})
-	s.MaxRequests = 3
-	tr, _, _, err := get(t, s, server.URL)
-	for range 5 {
-		_, _, err = fetch(tr, server.URL)
-	}
-	var stop *StopError
-	if !errors.As(err, &stop) || !strings.Contains(err.Error(), "limit of 3 requests") || !stop.RetryAt().IsZero() {
-		t.Errorf("error %v, want a StopError about the limit", err)
-	}
-	if tr.Requests() != 3 {
-		t.Errorf("%d requests, want 3", tr.Requests())
 	}
 }

@@ -1,6 +1,7 @@
 package polite
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,16 +17,8 @@ const (
 	robotsSize = 500 << 10      // RFC 9309, 2.5: crawlers must read at least this much
 )
 
-// RobotsError reports that robots.txt forbids a URL. It was not requested.
-type RobotsError struct {
-	URL   string // without a password
-	Agent string // user agent that the rules apply to
-}
-
-// Error names the user agent.
-func (e *RobotsError) Error() string {
-	return fmt.Sprintf("the site's robots.txt forbids it to %.80q", e.Agent)
-}
+// ErrRobots reports that robots.txt forbids a URL. It was not requested.
+var ErrRobots = errors.New("the site's robots.txt forbids it")
 
 // robots caches the rules of each host for a day.
 type robots struct {
@@ -51,7 +44,7 @@ func (r *robots) of(host string) *rules {
 	return r.rules[host]
 }
 
-// checkRobots returns a *RobotsError for a forbidden URL. If robots.txt cannot be fetched
+// checkRobots returns ErrRobots for a forbidden URL. If robots.txt cannot be fetched
 // (5xx, 429, no network), that is an error as well, and the next request tries again. It
 // means neither "all allowed" nor, for the life of the process, "all forbidden".
 func (t *Transport) checkRobots(req *http.Request) error {
@@ -70,7 +63,7 @@ func (t *Transport) checkRobots(req *http.Request) error {
 	if r.data.TestAgent(path, t.settings.UserAgent) {
 		return nil
 	}
-	err := &RobotsError{URL: req.URL.Redacted(), Agent: t.settings.UserAgent}
+	err := fmt.Errorf("%w to %.80q", ErrRobots, t.settings.UserAgent)
 	if stop := t.breaker.count(&fault{err: err}, t.settings.Clock.Now(), false); stop != nil {
 		return stop
 	}

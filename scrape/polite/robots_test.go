@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // commons is the relevant part of the real file.
@@ -40,16 +42,13 @@ func TestRobotsTxtIsHonoured(t *testing.T) {
 		io.WriteString(w, commons)
 	})
 	tr, _, _, err := get(t, s, server.URL+"/wiki/Category:Happy_Valley_Racecourse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for path, allowed := range map[string]bool{
 		"/wiki/Category:Vi%C3%B1a_(A)": true, "/w/load.php?x=1": true,
 		"/w/api.php?action=query": false, "/wiki/Special:Search": false, "/trap/": false,
 	} {
 		_, _, err := fetch(tr, server.URL+path)
-		var forbidden *RobotsError
-		if errors.As(err, &forbidden) == allowed || (allowed && err != nil) {
+		if errors.Is(err, ErrRobots) == allowed || (allowed && err != nil) {
 			t.Errorf("%s: error %v, want allowed = %v", path, err, allowed)
 		}
 	}
@@ -112,13 +111,10 @@ func TestRobotsTxtMayRedirect(t *testing.T) {
 		io.WriteString(w, commons)
 	})
 	tr, _, _, err := get(t, s, server.URL+"/wiki/A")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, _, err = fetch(tr, server.URL+"/w/A")
-	var forbidden *RobotsError
-	if !errors.As(err, &forbidden) {
-		t.Errorf("error %v, want a RobotsError", err)
+	if !errors.Is(err, ErrRobots) {
+		t.Errorf("error %v, want ErrRobots", err)
 	}
 }
 

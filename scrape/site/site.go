@@ -36,10 +36,6 @@ type Settings struct {
 	Version string
 	// Rate is in requests a second; 0 means no limit, nil the default of the source.
 	Rate *float64
-	// InFlight is the number of concurrent requests; nil means the default of the source.
-	InFlight *int
-	// MaxRequests ends the crawl after this many requests; 0 means no limit.
-	MaxRequests int64
 }
 
 // Kind is one of the ways to get tags from Wikimedia.
@@ -70,17 +66,16 @@ var Kinds = registry.Table[Kind]{
 		}}},
 }
 
-// Politeness returns the rules that a crawl follows: the defaults of the source, changed
-// by the settings.
+// Politeness returns the rules that a crawl follows: the defaults of the source, changed by the settings. A rate of n a
+// second comes with n requests in flight, as many as the site allows at most.
 func (k Kind) Politeness(s Settings) polite.Settings {
 	p := k.polite()
 	if s.Rate != nil {
 		p.Rate = *s.Rate
 	}
-	if s.InFlight != nil {
-		p.InFlight = *s.InFlight
+	if s.Rate != nil && p.Rate > 0 {
+		p.InFlight = p.Surface.InFlight(p.Rate)
 	}
-	p.MaxRequests = s.MaxRequests
 	return p
 }
 

@@ -7,19 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"hgld/scrape/fakecommons"
+	"hgld/internal/testing/must"
+	"hgld/scrape/polite"
+	"hgld/scrape/testing/fakecommons"
 )
 
 func TestSettingsChangeThePoliteness(t *testing.T) {
-	rate, inFlight := 0.5, 3
 	for _, k := range Kinds {
 		plain := k.Value.Politeness(Settings{})
 		if want := k.Value.polite(); plain.Rate != want.Rate || plain.InFlight != want.InFlight {
 			t.Errorf("%s: %+v without settings, want the defaults", k.Name, plain)
 		}
-		p := k.Value.Politeness(Settings{Rate: &rate, InFlight: &inFlight, MaxRequests: 7})
-		if p.Rate != 0.5 || p.InFlight != 3 || p.MaxRequests != 7 || p.Surface != plain.Surface {
-			t.Errorf("%s: %+v", k.Name, p)
+		for rate, inFlight := range map[float64]int{0: plain.InFlight, 0.5: 1, 2: 2, 2.5: 3, 20: 10} {
+			most := map[string]int{"page": polite.WikimediaInFlight, "api": polite.WikimediaAPIInFlight}[k.Name]
+			if p := k.Value.Politeness(Settings{Rate: &rate}); p.Rate != rate || p.InFlight != min(inFlight, most) ||
+				p.Surface != plain.Surface {
+				t.Errorf("%s at %v a second: %+v", k.Name, rate, p)
+			}
 		}
 	}
 }
@@ -31,13 +35,9 @@ func TestSourcesUseTheHostsOfTheirSettings(t *testing.T) {
 	s := Settings{Commons: server.URL + "/", Wikidata: server.URL}
 	for name, hosts := range map[string]int{"page": 1, "api": 2} {
 		kind, err := Kinds.Get("source", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		w, err := kind.Open(s, time.Now, func(error) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !slices.Equal(w.Polite.Hosts, slices.Repeat([]string{host}, hosts)) || w.Source.Name() != name {
 			t.Errorf("%s: %q asked as %s", name, w.Polite.Hosts, w.Source.Name())
 		}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the slices of an hgld command as tasks of a Ray cluster, and then the command that finishes them.
 
-    scripts/ray/slices.py 8 shards slice --input photos.csv --levels fine,coarse --out /shared/photos
-    scripts/ray/slices.py 8 eval embed --run runs/a --out /shared/photos.npy /shared/photos --slice
+    scripts/ray/slices.py 8 shards build --input photos.csv --levels fine,coarse --out /shared/photos
+    scripts/ray/slices.py 8 embed-images --run runs/a --out /shared/photos.npy /shared/photos
 
-The slice, such as 3/8, is appended to the command. All nodes have hgld on their PATH and share the folders. A task
+The script appends the slice, such as --slice 3/8, to the command. All nodes have hgld on their PATH and share the folders. A task
 whose node died, or that ended with a code that another start may change, runs again, three times at most.
 """
 
@@ -29,18 +29,15 @@ def main():
     total, command = int(sys.argv[1]), sys.argv[2:]
     ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), log_to_driver=False)
     failed = 0
-    for code, out, err in ray.get([run.remote([*command, f"{n}/{total}"]) for n in range(1, total + 1)]):
+    for code, out, err in ray.get([run.remote([*command, "--slice", f"{n}/{total}"]) for n in range(1, total + 1)]):
         print(out, end="")
         if code not in (0, 3):  # 3: some images were left out, which finish counts
             failed = code
             print(err, end="", file=sys.stderr)
     if failed:
         sys.exit(failed)
-    if command[:2] == ["shards", "slice"]:
-        finish = ["shards", "finish", *command[2:]]
-    else:
-        finish = [*command, f"finish/{total}"]
-    code, out, err = ray.get(run.remote(finish))
+    finish = "finish" if command[0] == "shards" else f"finish/{total}"
+    code, out, err = ray.get(run.remote([*command, "--slice", finish]))
     print(out, end="")
     print(err, end="", file=sys.stderr)
     sys.exit(code)

@@ -13,12 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"hgld/internal/classes"
 	"hgld/internal/csvfile"
 	"hgld/internal/registry"
-	"hgld/internal/regular"
 	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/shards"
@@ -38,9 +37,9 @@ type Columns struct {
 // images, its class at each level, and optionally split, image_id, sha256 (the expected
 // hash), author, license, title and source_url. Other columns are ignored. The label
 // columns are Levels or, by default, level_0, level_1 …, or label or class. Their order is Levels' unless the
-// rows allow only another one. A cell that is empty, −1, or one of the words of Settings.NoClass means no class.
+// rows allow only another one. A cell that is empty, −1, or one of the words of Settings.NAValues means no class.
 // A row with empty label columns is an image without a label; one of which some
-// are empty is refused, unless Settings.Uneven keeps it. Columns are separated by commas, semicolons or tabs,
+// are empty is refused, unless Settings.PartialLabels keeps it. Columns are separated by commas, semicolons or tabs,
 // and their names may be in any case.
 //
 // With Labels, the column landmark_id replaces the label columns: the label file gives
@@ -50,18 +49,18 @@ type Columns struct {
 // their place means the image of its last part (1.jpg), and is its source_url.
 type CSV struct{}
 
-// Open reads the header and opens the images. It returns an *OrderError if the names of the label columns
-// contradict their order or that of the rows, and a *SettingError if the rows allow several other orders.
+// Open reads the header and opens the images. It returns a [classes.OrderError] if the names of the label columns
+// contradict their order or that of the rows, and an *UndecidedError of package classes if the rows allow several
+// other orders.
 func (CSV) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	if info, err := os.Stat(s.Input); err == nil && info.IsDir() {
+		return openMetadata(ctx, s)
+	}
 	src, err := openCSV(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("dataset: csv: %w", err)
 	}
-	err = src.checkMissing(ctx, s.NoClass)
-	if err == nil {
-		err = src.checkOrder(ctx)
-	}
-	if err != nil {
+	if err := src.look(ctx, s.NAValues); err != nil {
 		return nil, errors.Join(fmt.Errorf("dataset: csv: %s: %w", src.base(), err), src.Close())
 	}
 	return src, nil
@@ -78,8 +77,11 @@ type csvSource struct {
 	used    []byte     // list of the images that Items yielded
 	notes   []string
 	keep    bool // rows may lack levels
-	missing missingClasses
+	classes *classes.Columns
 	splits  splitCells
+
+	table  int    // its number among the tables of classes
+	folder string // of the table in a folder of several, "" for a table alone
 }
 
 // csvColumns are the positions of columns in a record; −1 for a missing column.
@@ -96,11 +98,11 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 		src.split = labels.Train
 	}
 	var err error
-	if src.keep, err = keepsUneven(s); err != nil {
+	if src.keep, err = keepsPartial(s); err != nil {
 		return nil, err
 	}
 	if s.Labels != "" {
-		if src.labels, err = readLandmarks(s.Labels, src.split, s.NoClass); err != nil {
+		if src.labels, err = readLandmarks(s.Labels, src.split, s.NAValues); err != nil {
 			return nil, err
 		}
 		src.notes = append(src.notes, src.labels.notes...)
@@ -113,6 +115,9 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if r.Line() == 0 && !isParquet(src.name) {
+		src.notes = append(src.notes, src.base()+" has no heading: its columns are read as path and label")
+	}
 	if err := src.setColumns(header, s.Columns); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", src.base(), r.Line(), err)
 	}
@@ -137,22 +142,15 @@ func openCSV(ctx context.Context, s Settings) (*csvSource, error) {
 func (src *csvSource) base() string { return filepath.Base(src.name) }
 
 // open opens the file and reads its header.
-func (src *csvSource) open() (*os.File, *csvfile.Reader, []string, error) {
-	f, err := regular.Open(src.name)
+func (src *csvSource) open() (io.Closer, *csvfile.Reader, []string, error) {
+	f, r, err := openTable(src.name)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	r := csvfile.NewReader(f)
 	r.Trim()
-	header, err := r.Read()
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
+	header, err := classes.ReadHeading(r)
 	if err != nil {
 		f.Close()
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the file is empty; want a header line")
-		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", src.base(), err)
 	}
 	return f, r, header, nil
@@ -189,24 +187,19 @@ func (src *csvSource) checkID(ctx context.Context, name string) error {
 }
 
 func (src *csvSource) setColumns(header []string, names Columns) error {
-	for i, h := range header {
-		if h != "" && slices.Index(header, h) != i {
-			return fmt.Errorf("column %.80q occurs twice", h)
-		}
-	}
 	var unknown error
 	find := func(asked string, usual ...string) int {
 		if asked == "" {
-			return columnOf(header, usual...)
+			return classes.Column(header, usual...)
 		}
-		i := columnOf(header, asked)
+		i := classes.Column(header, asked)
 		if i < 0 {
 			unknown = registry.Unknown("column", asked, header)
 		}
 		return i
 	}
 	c := &src.columns
-	c.path = find(names.Path, pathColumns...)
+	c.path = find(names.Path, classes.Paths...)
 	c.split = find(names.Split, "split")
 	c.id = find(names.ID, "image_id", "id")
 	c.sha256 = find(names.SHA256, "sha256")
@@ -214,11 +207,9 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 		find("", "source_url")
 	c.landmark = find(names.Landmark, "landmark_id")
 	if len(src.levels) == 0 {
-		for slices.Contains(header, "level_"+strconv.Itoa(len(src.levels))) {
-			src.levels = append(src.levels, "level_"+strconv.Itoa(len(src.levels)))
-		}
+		src.levels = classes.Numbered(header)
 	}
-	if i := columnOf(header, "label", "class"); len(src.levels) == 0 && i >= 0 {
+	if i := classes.Column(header, "label", "class"); len(src.levels) == 0 && i >= 0 {
 		src.levels = header[i : i+1 : i+1]
 	}
 	for _, l := range src.levels {
@@ -227,6 +218,9 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	switch {
 	case unknown != nil:
 		return unknown
+	case c.path < 0 && slices.ContainsFunc(header, func(h string) bool { return isImage(strings.Split(h, " ")[0]) }):
+		return fmt.Errorf("the first line is %s, a row; want a heading above it, such as path,label, and a comma between "+
+			"path and class", shortList(header))
 	case c.path < 0:
 		return setting("columns.path", likelyColumn(header, "url", "img", "image_url"))(
 			"no column path among %s; name another one, or call the column path", shortList(header))
@@ -239,30 +233,12 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	return nil
 }
 
-// pathColumns are the usual names of the column of paths.
-var pathColumns = []string{"path", "file_name", "filename", "file", "filepath", "file_path", "image", "image_path"}
-
-// columnOf returns the column of the first of the names that the header has, exactly or else in
-// another case; −1 if it has none.
-func columnOf(header []string, names ...string) int {
-	for _, name := range names {
-		if i := slices.Index(header, name); i >= 0 {
-			return i
-		}
-		same := func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) }
-		if i := slices.IndexFunc(header, same); i >= 0 {
-			return i
-		}
-	}
-	return -1
-}
-
 // unusedColumns lists the named columns that no role is found for: they may be the levels.
 func (src *csvSource) unusedColumns(header []string) (names []string) {
 	c := &src.columns
 	used := []int{c.path, c.split, c.id, c.sha256, c.landmark, c.author, c.license, c.title, c.source}
 	for i, h := range header {
-		if h != "" && !slices.Contains(used, i) {
+		if h != "" && !slices.Contains(used, i) && !classes.Describes(h) {
 			names = append(names, h)
 		}
 	}
@@ -323,6 +299,8 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	if get(c.path) == "" || !fs.ValidPath(item.Path) {
 		return item, fmt.Errorf("%s: path %.80q; want one within the folder of images, %s", where, get(c.path), src.images)
 	}
+	stored := item.Path
+	item.Path = path.Join(src.folder, item.Path)
 	item.ID = shards.NewImageID(item.Path)
 	if id := get(c.id); id != "" {
 		item.ID = shards.NewImageID(id)
@@ -338,7 +316,7 @@ func (src *csvSource) item(record []string, where string) (shards.Item, error) {
 	if err := src.label(&item, get); err != nil {
 		return item, fmt.Errorf("%s: %w", where, err)
 	}
-	e, err := attach(&item, src.store, item.Path)
+	e, err := attach(&item, src.store, stored)
 	src.used = appendUsed(src.used, e)
 	return item, err
 }
@@ -426,12 +404,55 @@ func (src *csvSource) label(item *shards.Item, get func(column int) string) erro
 	if src.labels != nil {
 		return src.labels.label(item, known(get(src.columns.landmark)))
 	}
+	var cells []string
 	for _, l := range src.columns.levels {
-		item.Names = append(item.Names, get(l))
+		cells = append(cells, get(l))
 	}
-	item.Uneven = src.keep
-	src.missing.clear(item.Names)
-	item.Names = unnamed(item.Names)
+	item.Names, item.Partial = unnamed(src.classes.Read(src.table, cells)), src.keep
+	return nil
+}
+
+// look finds out how the cells of the label columns are read.
+func (src *csvSource) look(ctx context.Context, missing []string) (err error) {
+	if src.labels != nil {
+		return nil
+	}
+	src.classes, err = classes.Look(src.levels, classes.Options{Missing: missing}, classes.Table{Rows: src.labelRows(ctx)})
+	if err = cmp.Or(err, ctx.Err()); err == nil {
+		src.levels, src.notes = src.classes.Levels, append(src.notes, src.classes.Notes...)
+	}
+	return err
+}
+
+// labelRows are the label columns of all rows. Rows that cannot be read are reported when they are imported.
+func (src *csvSource) labelRows(ctx context.Context) classes.Rows {
+	return func(yield func(cells []string, where string) bool) {
+		f, r, _, err := src.open()
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		cells := make([]string, len(src.columns.levels))
+		for {
+			record, err := r.Read()
+			if err != nil {
+				return
+			}
+			for i, c := range src.columns.levels {
+				cells[i] = record[c]
+			}
+			if ctx.Err() != nil || !yield(cells, fmt.Sprintf("%s:%d", src.base(), r.Line())) {
+				return
+			}
+		}
+	}
+}
+
+// unnamed returns the names of a row, none if all are empty.
+func unnamed(names []string) []string {
+	if slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
+		return names
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -178,10 +179,7 @@ func TestPublishedSetsRefuseSettingsOfOthers(t *testing.T) {
 // A class must have the same parent in all rows.
 func TestTwoParentsOfAClassAreRefused(t *testing.T) {
 	files := edit(sopTree(t), "Ebay_train.txt", "2 1 1 bicycle_final/1_1.JPG", "2 1 2 stapler_final/1_1.JPG")
-	src, err := SOP{}.Open(t.Context(), Settings{Input: files.folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(SOP{}.Open(t.Context(), Settings{Input: files.folder(t)}))(t)
 	defer src.Close()
 	wantError(t, buildError(t, src), `product "1" has two parents`, "Ebay_train.txt:2", "Ebay_train.txt:3")
 }

@@ -27,14 +27,14 @@ type Settings struct {
 	// "none" if they are classes in spite of their names.
 	SplitFolders []string
 
-	// Uneven says how a folder or a table treats images that lack levels: "" and "refuse" return an
-	// error; with "keep", they have no class there; with "repeat", the innermost folder of a folder data
-	// set is also the class of the missing finer levels.
-	Uneven string
+	// PartialLabels selects how a folder or a table treats images that lack levels: "" and "refuse" return an
+	// error; with "keep" and "drop", they have no class there; with "repeat", the innermost folder of a folder
+	// data set is also the class of the missing finer levels. [Labelled] leaves out what "drop" has kept.
+	PartialLabels string
 
-	// NoClass are the cells of a table that mean no class besides the empty one and −1; with
+	// NAValues are the cells of a table that mean no class besides the empty one and −1; with
 	// [spelling.MissingEmpty], −1 is a class. None: also nan, None, NA and their kin, unless they may be classes.
-	NoClass []string
+	NAValues []string
 
 	// Subset says which training images of gldv2 are taken, one of [GLDv2Subsets]; "": the clean ones if
 	// their list is there.
@@ -73,6 +73,10 @@ var All = registry.Table[Importer]{
 	{Name: "inaturalist",
 		About: "iNaturalist 2018, by Inat_dataset_splits: species < genus < … < kingdom; levels species,group for " +
 			"iNat-base", Value: INaturalist{}},
+	{Name: "fgvc-aircraft", About: "FGVC-Aircraft, by data/images_variant_train.txt …: variant < family < manufacturer",
+		Value: Aircraft{}},
+	{Name: "coco", About: "annotations in the format of COCO, each image with the class of its boxes: category < " +
+		"supercategory", Value: COCO{}},
 	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; levels fine for the benchmark " +
 		"of that level", Value: DyML{}},
 	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, " +

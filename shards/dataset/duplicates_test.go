@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -19,16 +20,10 @@ func TestEqualBytesAreCounted(t *testing.T) {
 		"test/apple/8.jpg":     p(1), "test/pear/9.jpg": p(9),
 		"query/plum/10.jpg": p(2), "query/plum/11.jpg": p(11), "gallery/plum/12.jpg": p(11)}
 	s := Settings{Input: files.folder(t)}
-	src, err := Folder{}.Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(Folder{}.Open(t.Context(), s))(t)
 	defer src.Close()
 	dir := t.TempDir()
-	r, err := shards.Build(t.Context(), src, dir, shards.Options{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(shards.Build(t.Context(), src, dir, shards.Options{Workers: 2}))(t)
 	want := &shards.Duplicates{Images: 4,
 		BetweenSplits: []shards.SharedImages{
 			{Split: labels.Test, AlsoIn: labels.Train, Images: 1,

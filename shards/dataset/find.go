@@ -13,6 +13,7 @@ var elsewhere = map[string]string{
 	"imagenet": "folder", "images": "folder",
 	"table": "csv", "tsv": "csv", "inat": "inaturalist", "inaturalist2018": "inaturalist", "cub200": "cub",
 	"cub-200-2011": "cub", "inshop": "in-shop", "cars": "cars196", "stanford-cars": "cars196",
+	"aircraft": "fgvc-aircraft", "fgvc_aircraft": "fgvc-aircraft", "mscoco": "coco", "roboflow": "coco",
 	"stanford_online_products": "sop", "gld": "gldv2", "landmarks": "gldv2", "huggingface": "parquet", "hf": "parquet",
 }
 

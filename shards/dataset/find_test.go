@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/internal/registry"
+	"hgld/internal/testing/must"
 )
 
 func TestErrorsSuggestOurNameForThatOfOtherPrograms(t *testing.T) {
@@ -29,10 +30,7 @@ func TestErrorsSuggestOurNameForThatOfOtherPrograms(t *testing.T) {
 func TestHiddenFoldersAreNotAtTheTop(t *testing.T) {
 	files := tree{"CUB/images.txt": "", "__MACOSX/CUB/._images.txt": "", ".git/config": "", "loose.txt": ""}
 	for name, input := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
-		s, err := openStore(t.Context(), input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(openStore(t.Context(), input))(t)
 		if tops, err := s.folders(); err != nil || !slices.Equal(tops, []string{"CUB"}) {
 			t.Errorf("%s: %v, %v", name, tops, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hgld/internal/classes"
 	"hgld/internal/registry"
 	"hgld/labels"
 	"hgld/shards"
@@ -28,13 +29,13 @@ import (
 // splits; Settings.SplitFolders declares others, also further down (finest/split/image.jpg). Names
 // that only speak of splits (train2017, seg_test) are an error until it says what they are. If a
 // name occurs under two parents, all classes of the level are called by their path. All images lie
-// at one depth, unless Settings.Uneven allows others. Links to folders are followed within the
+// at one depth, unless Settings.PartialLabels allows others. Links to folders are followed within the
 // named folder. Hidden files, and files without the extension of an image, are left out;
 // photographs in a format that hgld does not read are counted in the notes.
 type Folder struct{}
 
 // Open lists the images. It fails if they are at different depths, and returns an
-// *OrderError if the level names appear to be coarsest first.
+// [classes.OrderError] if the level names appear to be coarsest first.
 func (Folder) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{}) {
 		return nil, errors.New("dataset: folder takes images and labels from its input; leave out the settings images, " +
@@ -67,15 +68,15 @@ type folderSource struct {
 }
 
 func openFolderSource(ctx context.Context, s Settings) (*folderSource, error) {
-	if !slices.Contains(append([]string{""}, unevens...), s.Uneven) {
-		return nil, registry.Unknown("uneven", s.Uneven, unevens)
+	if !slices.Contains(append([]string{""}, partialLabels...), s.PartialLabels) {
+		return nil, registry.Unknown("value of partial_labels", s.PartialLabels, partialLabels)
 	}
 	st, err := openStore(ctx, s.Input)
 	if err != nil {
 		return nil, err
 	}
-	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.Uneven == repeatInnermost,
-		keep: s.Uneven == KeepUneven, also: s.Extensions}
+	src := &folderSource{store: st, split: s.Split, levels: s.Levels, repeat: s.PartialLabels == RepeatPartial,
+		keep: s.PartialLabels == classes.KeepPartial || s.PartialLabels == DropPartial, also: s.Extensions}
 	if src.split == "" {
 		src.split = labels.Train
 	}
@@ -144,7 +145,7 @@ func (src *folderSource) survey(ctx context.Context, splits []string) error {
 		return fmt.Errorf("%d level names (%s), but folders are %d deep, like %s",
 			len(src.levels), strings.Join(src.levels, ", "), depth, src.files[0].path)
 	}
-	return checkOrder(src.levels)
+	return classes.CheckNames(src.levels)
 }
 
 // folders returns the folders of a path, outermost first, without the wrapping ones.
@@ -206,7 +207,7 @@ func (src *folderSource) Items(ctx context.Context) iter.Seq2[shards.Item, error
 			}
 			split, names := src.classes(e.path)
 			item := shards.Item{ID: shards.NewImageID(e.path), Path: e.path, Split: split, Names: names,
-				Uneven: src.keep, Where: e.path, Size: e.size, Missing: e.gone, Stamp: e.stamp,
+				Partial: src.keep, Where: e.path, Size: e.size, Missing: e.gone, Stamp: e.stamp,
 				Open: func() (io.ReadCloser, error) { return src.store.open(e.path) }}
 			if !yield(item, nil) {
 				return

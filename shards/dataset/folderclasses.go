@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/classes"
 	"hgld/internal/registry"
 	"hgld/labels"
 )
@@ -179,26 +180,26 @@ func namedSplits(tops, asked []string) (map[string]labels.Split, error) {
 	return own, nil
 }
 
-// The values of Settings.Uneven.
+// The values of Settings.PartialLabels besides those of package classes.
 const (
-	RefuseUneven    = "refuse" // an error
-	repeatInnermost = "repeat" // the innermost folder is the class of the missing levels
-	KeepUneven      = "keep"   // a missing level says nothing
+	RepeatPartial = "repeat" // the innermost folder is the class of the missing levels
+	DropPartial   = "drop"   // as keep, for [Labelled] to leave out the images
 )
 
-var unevens = []string{RefuseUneven, repeatInnermost, KeepUneven}
+var partialLabels = []string{classes.RefusePartial, RepeatPartial, classes.KeepPartial, DropPartial}
 
-// keepsUneven reports whether a table may have rows that lack levels. Tables have no innermost folder.
-func keepsUneven(s Settings) (bool, error) {
-	switch s.Uneven {
-	case "", RefuseUneven:
+// keepsPartial reports whether a table may have rows that lack levels. Tables have no innermost folder.
+func keepsPartial(s Settings) (bool, error) {
+	switch s.PartialLabels {
+	case "", classes.RefusePartial:
 		return false, nil
-	case KeepUneven:
+	case classes.KeepPartial, DropPartial:
 		return true, nil
-	case repeatInnermost:
-		return false, fmt.Errorf("uneven is %s, which is for folders; want %s or %s", s.Uneven, RefuseUneven, KeepUneven)
+	case RepeatPartial:
+		return false, fmt.Errorf("partial_labels is %s, which is for folders; want %s, %s or %s", s.PartialLabels,
+			classes.RefusePartial, classes.KeepPartial, DropPartial)
 	}
-	return false, registry.Unknown("uneven", s.Uneven, unevens)
+	return false, registry.Unknown("value of partial_labels", s.PartialLabels, partialLabels)
 }
 
 // besideFolders returns how many images lie beside the folders at the top, and the first.
@@ -248,7 +249,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 		found = append(found, fmt.Sprintf("at depth %d: %d, like %s", d, count[d], example[d]))
 	}
 	inner := path.Base(path.Dir(example[depths[0]]))
-	return 0, setting("uneven", repeatInnermost)("every image needs a class at every level, but the images are at "+
+	return 0, setting("partial_labels", RepeatPartial)("every image needs a class at every level, but the images are at "+
 		"different depths (%s). Use the innermost folder for the missing levels (%s/%s), or keep the images without a "+
 		"class there, or name the classes of each "+
 		"image in a table, and import that: a .csv with the columns path and one for each level",

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/classes"
+	"hgld/internal/testing/must"
 )
 
 // In Omniglot as published, every alphabet has characters of the same names.
@@ -30,10 +33,7 @@ func TestEqualNamesUnderTwoParentsAreTwoClasses(t *testing.T) {
 	if levels := r.Manifest.Levels; len(levels[0].Classes) != 5 || len(levels[1].Classes) != 2 {
 		t.Errorf("%d and %d classes, want 5 and 2", len(levels[0].Classes), len(levels[1].Classes))
 	}
-	src, err := Folder{}.Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(Folder{}.Open(t.Context(), s))(t)
 	defer src.Close()
 	if notes := src.(interface{ Notes() []string }).Notes(); len(notes) != 1 ||
 		!strings.Contains(notes[0], "character: some names occur under two parents") || !strings.Contains(notes[0],
@@ -52,9 +52,7 @@ func TestPhotographsThatCannotBeReadAreCounted(t *testing.T) {
 	files := tree{"a/1.jpg": "x", "b/2.HEIC": "y", "b/3.heic": "y", "b/4.cr2": "z", "b/readme.txt": "", "b/film.MP4": "",
 		"b/scan": "", "b/Thumbs.db": ""}
 	src, err := Folder{}.Open(t.Context(), Settings{Input: files.folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
 	const want = "2 files left out, in formats that hgld reads by libheif (.heic: 2); install it (apt install libheif1, " +
 		"brew install libheif), or save them as JPEG; " +
@@ -168,14 +166,15 @@ func TestRowsPutTheLevelsOfATableInOrder(t *testing.T) {
 			`product,maker,group, finest first: in the order maker,group,product, group "fruit" has two parents: ` +
 			`"apple" (t.csv:2) and "pear" (t.csv:3)]`},
 		{"path,group,product\n1.jpg,fruit,\n2.jpg,,\n3.jpg,fruit,apple\n4.jpg,drink,juice\n", "group,product",
-			`[group product] ["fruit" ""] []`},
-		{"path,top,a,b\n1.jpg,x,1,p\n2.jpg,x,2,q\n3.jpg,y,3,r\n", "top,a,b", `the rows do not say which of a and b is finer`},
+			`[group product] ["fruit" ""] [1 of 4 rows have no class at group (empty) 2 of 4 rows have ` +
+				`no class at product (empty)]`},
+		{"path,top,a,b\n1.jpg,x,1,p\n2.jpg,x,2,q\n3.jpg,y,3,r\n", "top,a,b", `the rows do not determine which of a and b is finer`},
 		{"path,top,category,product\n1.jpg,x,1,p\n2.jpg,x,2,q\n", "top,category,product", `[product category top] ["p" "1" "x"] [`},
 		{"path,a,b\n1.jpg,x,p\n2.jpg,x,q\n3.jpg,y,q\n", "a,b", `[a b] ["x" "p"] []`}, // no tree, as the build says
 	} {
 		dir := tree{"t.csv": c.text, "1.jpg": "x"}.folder(t)
 		src, err := CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv"), Levels: strings.Split(c.levels, ","),
-			Uneven: "keep"})
+			PartialLabels: "keep"})
 		if err != nil {
 			wantError(t, err, "t.csv", c.want)
 			continue
@@ -209,7 +208,8 @@ func TestLevelsInTheWrongOrderAreRefused(t *testing.T) {
 	_, err = items(t, CSV{}, s)
 	wantError(t, err, "t.csv", "the levels fine,coarse seem to be coarsest first",
 		`fine "fruit" has two parents: "apple" (t.csv:2) and "pear" (t.csv:3)`)
-	if order := (*OrderError)(nil); !errors.As(err, &order) || !slices.Equal(order.Right(), []string{"coarse", "fine"}) {
+	var order *classes.OrderError
+	if !errors.As(err, &order) || !slices.Equal(order.Right(), []string{"coarse", "fine"}) {
 		t.Errorf("%T %v", err, err)
 	}
 	same := tree{"t.csv": "path,fine,coarse\n1.jpg,apple,fruit\n2.jpg,juice,drink\n"}.folder(t)
@@ -248,10 +248,7 @@ func TestWrappingFolderIsNotAClass(t *testing.T) {
 			}
 		}
 	}
-	src, err := Folder{}.Open(t.Context(), Settings{Input: two.folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(Folder{}.Open(t.Context(), Settings{Input: two.folder(t)}))(t)
 	defer src.Close()
 	const want = "photos: the folder of all images is no class; name 2 levels to make it one"
 	if notes := src.(interface{ Notes() []string }).Notes(); !slices.Equal(notes, []string{want}) {

@@ -60,13 +60,13 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 		if d.IsDir() {
 			return nil
 		}
-		info, err := s.root.Stat(filepath.FromSlash(p))
+		info, err := s.stat(p)
 		if gone := errors.Is(err, fs.ErrNotExist); gone || shards.Unreadable(err) {
 			all = append(all, entry{path: p, gone: gone}) // opening it says why
 			return nil
 		}
 		if err != nil {
-			return s.leadsOut(p, err)
+			return err
 		}
 		if info.IsDir() {
 			linked, err := s.follow(ctx, p, info)
@@ -81,10 +81,65 @@ func (s *folderStore) below(ctx context.Context, top string) ([]entry, error) {
 	return all, err
 }
 
+// stat looks at a file. A path that goes out of the folder is an error, unless the file is in a store around it.
+func (s *folderStore) stat(name string) (fs.FileInfo, error) {
+	info, err := s.root.Stat(filepath.FromSlash(name))
+	if err == nil || !escapes(err) {
+		return info, err
+	}
+	if at := s.stored(name); at != "" {
+		return os.Lstat(at)
+	}
+	return nil, s.leadsOut(name, err)
+}
+
+// escapes reports whether an os.Root refused a path that leads out of it.
+func escapes(err error) bool {
+	var at *fs.PathError
+	return errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes") // package os exports no such error
+}
+
+// stored returns where a link leads if that is a store of files around the folder, in which a program keeps the
+// contents of files and names them by links: the blobs of a cache of the Hugging Face Hub, or the objects of git-annex.
+// It returns "" for any other link: a folder from a stranger must not show files of this machine.
+func (s *folderStore) stored(name string) string {
+	root, err := resolved(s.name)
+	if err != nil {
+		return ""
+	}
+	link := filepath.Join(root, filepath.FromSlash(name))
+	dir, err := filepath.EvalSymlinks(filepath.Dir(link))
+	if err != nil {
+		return ""
+	}
+	to, err := os.Readlink(link)
+	if err != nil {
+		return ""
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(dir, to)
+	}
+	if info, err := os.Lstat(to); err == nil && !info.Mode().IsRegular() {
+		return ""
+	}
+	within := func(folder, path string) bool {
+		rel, err := filepath.Rel(folder, path)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	for around := root; ; around = filepath.Dir(around) {
+		hub := within(filepath.Join(around, "snapshots"), root) && within(filepath.Join(around, "blobs"), to)
+		if hub || within(filepath.Join(around, ".git", "annex", "objects"), to) {
+			return to
+		}
+		if around == filepath.Dir(around) {
+			return ""
+		}
+	}
+}
+
 // leadsOut describes the error of looking at a file: whether its path goes out of the folder.
 func (s *folderStore) leadsOut(name string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes") { // package os exports no such error
+	if escapes(err) {
 		return fmt.Errorf("%s goes through a symbolic link that leads out of %s; hgld follows links only inside it: "+
 			"name a folder that contains both, or copy the target of the link (cp -rL): %w", name, s.name, err)
 	}
@@ -120,7 +175,7 @@ func (s *folderStore) folders() ([]string, error) {
 }
 
 func (s *folderStore) find(name string) (entry, error) {
-	info, err := s.root.Stat(filepath.FromSlash(name))
+	info, err := s.stat(name)
 	if err != nil {
 		return entry{}, s.leadsOut(name, err)
 	}
@@ -131,7 +186,14 @@ func (s *folderStore) find(name string) (entry, error) {
 }
 
 func (s *folderStore) open(name string) (io.ReadCloser, error) {
-	return regular.OpenIn(s.root, name)
+	f, err := regular.OpenIn(s.root, name)
+	if err == nil || !escapes(err) {
+		return f, err
+	}
+	if at := s.stored(name); at != "" {
+		return regular.Open(at)
+	}
+	return nil, err
 }
 
 func (s *folderStore) input(_ context.Context, used []byte) (shards.Input, error) {

@@ -231,7 +231,7 @@ func (g *gldv2) trainingList(subset string) (string, error) {
 func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 	g.labels = map[labels.Split]*landmarks{}
 	if s.Labels != "" {
-		all, err := readLandmarks(s.Labels, labels.Train, s.NoClass)
+		all, err := readLandmarks(s.Labels, labels.Train, s.NAValues)
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ func (g *gldv2) readLabels(ctx context.Context, s Settings) error {
 			if err != nil {
 				return err
 			}
-			if g.labels[split], err = newLandmarks(name, table, s.NoClass); err == nil {
+			if g.labels[split], err = newLandmarks(name, table, s.NAValues); err == nil {
 				g.notes = append(g.notes, g.labels[split].notes...)
 			}
 			return err

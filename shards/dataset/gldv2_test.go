@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -58,10 +59,7 @@ func gldv2Folder(t *testing.T, tars bool) string {
 			continue
 		}
 		split, member, _ := strings.Cut(name, "/")
-		archive, err := os.ReadFile(tree{member: data}.tar(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := must.Get(os.ReadFile(tree{member: data}.tar(t)))(t)
 		file := fmt.Sprintf("images_%03d.tar", i)
 		files[split+"/"+file] = string(archive)
 		sum := fmt.Sprintf("%x  %s\n", md5.Sum(archive), file)
@@ -103,10 +101,7 @@ func TestGLDv2ReadsTablesAndTARs(t *testing.T) {
 // builtRows builds shards and reads all rows of all splits.
 func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 	t.Helper()
-	src, err := by.Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(by.Open(t.Context(), s))(t)
 	defer src.Close()
 	dir := t.TempDir()
 	if _, err := shards.Build(t.Context(), src, dir, shards.Options{Workers: 2}); err != nil {
@@ -115,22 +110,14 @@ func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 	if v, err := shards.Verify(t.Context(), dir, shards.VerifyOptions{}); err != nil || len(v.Damage) > 0 {
 		t.Fatalf("%v, %+v", err, v)
 	}
-	set, err := shards.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(shards.Open(t.Context(), dir))(t)
 	defer set.Close()
 	var rows []*shards.Row
 	for _, split := range set.Manifest().Splits() {
-		v, err := set.Split(split)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(set.Split(split))(t)
 		i := 0
 		for row, err := range v.Rows(t.Context(), false) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !slices.Equal(row.Labels, v.Labels(i)) {
 				t.Errorf("%s row %d: classes %v in the shard and %v in the sidecar", split, i, row.Labels, v.Labels(i))
 			}
@@ -142,10 +129,7 @@ func builtRows(t *testing.T, by Importer, s Settings) []*shards.Row {
 }
 
 func TestGLDv2NotesSkippedImages(t *testing.T) {
-	src, err := GLDv2{}.Open(t.Context(), Settings{Input: gldv2Folder(t, true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(GLDv2{}.Open(t.Context(), Settings{Input: gldv2Folder(t, true)}))(t)
 	defer src.Close()
 	notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "; ")
 	for _, want := range []string{"queries without an answer in the index, which are left out: 1",
@@ -181,15 +165,10 @@ func TestGLDv2Subsets(t *testing.T) {
 		{"", 3, "train has 3 images (published: 1580470)"}, {"clean", 3, "(published: 81313)"},
 		{"full", 4, "train has 4 images (published: 4132914)"},
 	} {
-		src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir, Subset: c.subset})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(GLDv2{}.Open(t.Context(), Settings{Input: dir, Subset: c.subset}))(t)
 		n := 0
 		for item, err := range src.Items(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if item.Split == labels.Train {
 				n++
 			}
@@ -213,17 +192,11 @@ func TestDamagedTARFailsTheBuildByItsMD5(t *testing.T) {
 	dir := gldv2Folder(t, true)
 	file := filepath.Join(dir, "index", "images_004.tar")
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	data[600] ^= 1 // in the image
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, data, 0o644))
 	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
 	out := t.TempDir()
 	_, err = shards.Build(t.Context(), src, out, shards.Options{})
@@ -247,31 +220,20 @@ func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 		dir := gldv2Folder(t, true)
 		file := filepath.Join(dir, "index", "images_004.tar")
 		sum := filepath.Join(dir, "md5sum", "index", "md5.images_004.txt")
-		right, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		right := must.Get(os.ReadFile(file))(t)
 		wrong := bytes.Clone(right)
 		quantization := bytes.Index(wrong, []byte("\xff\xdb"))
 		wrong[quantization+10] ^= 1
 		text := fmt.Sprintf("%x", md5.Sum(wrong)) // as if these had been the published bytes
-		if err := errors.Join(os.WriteFile(file, wrong, 0o644), os.WriteFile(sum, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(file, wrong, 0o644), os.WriteFile(sum, []byte(text), 0o644)))
 		if !published {
-			if err := os.Remove(sum); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(sum))
 		}
 		out := t.TempDir()
 		first := gldv2Image(t, dir, out, "400000000000000e")
-		if err := os.WriteFile(file, right, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, right, 0o644))
 		if published {
-			if err := os.WriteFile(sum, fmt.Appendf(nil, "%X", md5.Sum(right)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(sum, fmt.Appendf(nil, "%X", md5.Sum(right)), 0o644))
 		}
 		second := gldv2Image(t, dir, out, "400000000000000e")
 		if bytes.Equal(first, second) || !bytes.Equal(second, picture(t, 4)) {
@@ -283,10 +245,7 @@ func TestTARLoadedAgainGivesItsImages(t *testing.T) {
 // gldv2Image builds a data set in out and returns one of its index images.
 func gldv2Image(t *testing.T, dir, out, id string) []byte {
 	t.Helper()
-	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(GLDv2{}.Open(t.Context(), Settings{Input: dir}))(t)
 	defer src.Close()
 	if _, err := shards.Build(t.Context(), src, out, shards.Options{}); err != nil {
 		t.Fatal(err)
@@ -296,21 +255,12 @@ func gldv2Image(t *testing.T, dir, out, id string) []byte {
 
 func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
 	t.Helper()
-	set, err := shards.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(shards.Open(t.Context(), dir))(t)
 	defer set.Close()
-	view, err := set.Split(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(set.Split(split))(t)
 	for i := range view.Len() {
 		if view.ID(i) == id {
-			image, err := view.Image(t.Context(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			image := must.Get(view.Image(t.Context(), i))(t)
 			return image
 		}
 	}
@@ -322,18 +272,13 @@ func imageOf(t *testing.T, dir string, split labels.Split, id string) []byte {
 // one build, whether the lists are there or not.
 func TestSliceOpensItsOwnTARs(t *testing.T) {
 	s, dir := newGLDv2Server(t), t.TempDir()
-	if err := FetchGLDv2(t.Context(), s.fetch(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, FetchGLDv2(t.Context(), s.fetch(dir)))
 	lists, err := filepath.Glob(filepath.Join(dir, "*", "*.members"))
 	if err != nil || len(lists) != 4 {
 		t.Fatalf("%v, %q", err, lists)
 	}
 	open := func(wanted func(int) bool) *gldv2 {
-		src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir, Wanted: wanted})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(GLDv2{}.Open(t.Context(), Settings{Input: dir, Wanted: wanted}))(t)
 		t.Cleanup(func() { src.Close() })
 		return src.(*gldv2)
 	}
@@ -359,7 +304,7 @@ func TestSliceOpensItsOwnTARs(t *testing.T) {
 				}
 			}
 		}
-		r, err := shards.Finish(t.Context(), many, shards.FinishOptions{Options: o})
+		r, err := shards.Finish(t.Context(), many, o)
 		if err != nil || r.Kept != 5 { // the query is in a folder
 			t.Fatalf("%s: %v, %+v", name, err, r)
 		}
@@ -381,15 +326,10 @@ func TestSliceOpensItsOwnTARs(t *testing.T) {
 // If a TAR changes while it is read, neither the old nor the new images are used.
 func TestTARChangedMeanwhileStopsTheBuild(t *testing.T) {
 	dir := gldv2Folder(t, true)
-	src, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(GLDv2{}.Open(t.Context(), Settings{Input: dir}))(t)
 	defer src.Close()
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "index", "images_004.tar"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, "index", "images_004.tar"), later, later))
 	wantError(t, buildError(t, src), "index/images_004.tar was changed while it was read")
 }
 

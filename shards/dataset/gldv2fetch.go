@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -17,6 +18,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/download"
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -39,6 +41,7 @@ var gldv2Metadata = []string{gldv2Train, gldv2Clean, gldv2Credits, "train_label_
 type Fetch struct {
 	From   string         // address of the folder with metadata, md5sum, train, index and test
 	Dir    string         // folder to write, as the importer reads it
+	Tables bool           // fetch the tables of landmarks alone: their pages and their labels
 	Splits []labels.Split // whose TARs are wanted; none: all three
 	First  int            // fetch only so many TARs of each split; 0: all
 	Slice  int            // fetch only every Of-th file, from this one on, counted from 1
@@ -56,7 +59,7 @@ type Fetch struct {
 // DiskError reports that a file would take more space than the folder may hold.
 type DiskError struct {
 	Name              string // of the file
-	Bytes, Used, Most int64  // of the file; of the folder's other files; that the folder may hold
+	Bytes, Used, Most int64  // of the file, or of what has arrived; of the folder's other files; that the folder may hold
 }
 
 // Error states the sizes.
@@ -69,10 +72,12 @@ func (e *DiskError) Error() string {
 func (f *Fetch) Files() []string {
 	var list []string
 	for _, name := range gldv2Metadata {
-		list = append(list, "metadata/"+name)
+		if !f.Tables || strings.Contains(name, "_label_to_") {
+			list = append(list, "metadata/"+name)
+		}
 	}
 	for _, s := range gldv2TARs {
-		if len(f.Splits) > 0 && !slices.Contains(f.Splits, s.split) {
+		if f.Tables || len(f.Splits) > 0 && !slices.Contains(f.Splits, s.split) {
 			continue
 		}
 		for i := range min(s.count, cmp.Or(f.First, s.count)) {
@@ -83,7 +88,8 @@ func (f *Fetch) Files() []string {
 }
 
 // FetchGLDv2 fetches the files of a slice that are not there yet. Each is written beside its name, compared with its
-// published MD5 sum as it arrives, and named when it is complete: a file under its name need not be read again. A TAR
+// published MD5 sum as it arrives, and named when it is complete and what it should be: a file under its name need not
+// be read again. What a portal sends in place of a table or a sum is an error, and nothing of it is kept. A TAR
 // with another sum is fetched once more; then it becomes a *shards.InputError, after all other files. A transfer that
 // fails for the moment is a *download.TemporaryError, and the next call continues it.
 func FetchGLDv2(ctx context.Context, f Fetch) error {
@@ -110,7 +116,13 @@ func FetchGLDv2(ctx context.Context, f Fetch) error {
 // file fetches one file.
 func (f *Fetch) file(ctx context.Context, name string) error {
 	to := filepath.Join(f.Dir, filepath.FromSlash(name))
+	isTAR := strings.HasSuffix(name, ".tar")
 	if info, err := os.Stat(to); err == nil {
+		if !isTAR {
+			if err := checkTable(to, true); err != nil {
+				return &shards.InputError{Err: fmt.Errorf("%s: %w; remove it, and it is fetched again", to, err)}
+			}
+		}
 		f.done(name, info.Size(), true)
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +132,7 @@ func (f *Fetch) file(ctx context.Context, name string) error {
 		return err
 	}
 	want := ""
-	if strings.HasSuffix(name, ".tar") {
+	if isTAR {
 		var err error
 		if want, err = f.sum(ctx, name, to); err != nil {
 			return err
@@ -128,9 +140,12 @@ func (f *Fetch) file(ctx context.Context, name string) error {
 	}
 	const tries = 2
 	for try := 1; ; try++ {
-		sum := md5.New()
+		sum, sized := md5.New(), false
 		r := download.Request{URL: f.address(name), Part: to + ".part", Sleep: f.Sleep, Sum: sum,
-			Accept: func(total int64) error { return f.fits(name, to+".part", total) }}
+			Accept: func(total int64, stated bool) error {
+				sized = stated
+				return f.fits(name, to+".part", total)
+			}}
 		if f.Progress != nil {
 			r.Progress = func(done, total int64) { f.Progress(name, done, total) }
 		}
@@ -148,10 +163,13 @@ func (f *Fetch) file(ctx context.Context, name string) error {
 			}
 			continue
 		}
-		if want != "" {
-			if err := listMembers(ctx, r.Part, to, want); err != nil {
-				return err
-			}
+		if isTAR {
+			err = listMembers(ctx, r.Part, to, want)
+		} else if err = checkTable(r.Part, sized); err != nil {
+			err = f.refuse(name, r.Part, err)
+		}
+		if err != nil {
+			return err
 		}
 		if err := publish(r.Part, to); err != nil {
 			return err
@@ -204,10 +222,54 @@ func (f *Fetch) sum(ctx context.Context, name, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := publish(at+".part", at); err != nil {
+	text, err := regular.ReadFile(at + ".part")
+	if err != nil {
 		return "", err
 	}
-	return publishedMD5(to)
+	sum, err := parseMD5(text)
+	if err != nil {
+		return "", f.refuse("md5sum/"+split+file, at+".part", err)
+	}
+	return sum, publish(at+".part", at)
+}
+
+// refuse removes what a server sent in place of a file, and returns the error that says so.
+func (f *Fetch) refuse(name, part string, err error) error {
+	address, _ := download.Public(f.address(name))
+	return errors.Join(&download.AnswerError{URL: address, Reason: err.Error()}, download.Remove(part))
+}
+
+// checkTable looks at the ends of a table. Its first line must name columns, one of them id or landmark_id: a page of
+// a portal does not. The last line of a table whose size the server did not state must be complete.
+func checkTable(path string, sized bool) error {
+	f, err := regular.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var start [4096]byte
+	n, err := io.ReadFull(f, start[:])
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	line, _, _ := strings.Cut(strings.TrimPrefix(string(start[:n]), "\ufeff"), "\n")
+	columns := strings.Split(strings.TrimSpace(line), ",")
+	if !slices.Contains(columns, "id") && !slices.Contains(columns, "landmark_id") {
+		return fmt.Errorf("it begins with %.80q, and is no table of the data set: want the columns id or landmark_id", line)
+	}
+	if sized {
+		return nil
+	}
+	var last [1]byte
+	if end, err := f.Seek(-1, io.SeekEnd); err != nil {
+		return err
+	} else if _, err := f.ReadAt(last[:], end); err != nil {
+		return err
+	}
+	if last[0] != '\n' {
+		return errors.New("it ends within a line, and the server did not say how long it is: the transfer was cut")
+	}
+	return nil
 }
 
 // fits returns a *DiskError if a file of total bytes does not fit into the folder. Partial files count with the size

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"crypto/md5"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"hgld/internal/download"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/shards"
@@ -35,7 +37,7 @@ type gldv2Server struct {
 func newGLDv2Server(t *testing.T) *gldv2Server {
 	s := &gldv2Server{files: map[string]string{}, wrong: map[string]int{}, asked: map[string]int{}}
 	for _, name := range gldv2Metadata {
-		s.files["metadata/"+name] = gldv2Tables["metadata/"+name]
+		s.files["metadata/"+name] = cmp.Or(gldv2Tables["metadata/"+name], "landmark_id,category\n")
 	}
 	pack := func(split string, number int, lines ...string) {
 		files := tree{}
@@ -44,10 +46,7 @@ func newGLDv2Server(t *testing.T) *gldv2Server {
 			_, member, _ := strings.Cut(name, "/")
 			files[member] = string(picture(t, number+i))
 		}
-		data, err := os.ReadFile(files.tar(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(files.tar(t)))(t)
 		name := fmt.Sprintf("images_%03d", number)
 		s.files[split+"/"+name+".tar"] = string(data)
 		s.files["md5sum/"+split+"/md5."+name+".txt"] = fmt.Sprintf("%x  %s.tar\n", md5.Sum(data), name)
@@ -117,15 +116,11 @@ func TestFetchedFilesAreAsPublished(t *testing.T) {
 			if set == nil {
 				for n := 1; n <= 2; n++ {
 					f.Slice, f.Of = n, 2
-					if err := FetchGLDv2(t.Context(), f); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, FetchGLDv2(t.Context(), f))
 				}
 			} else {
 				set(s)
-				if err := FetchGLDv2(t.Context(), f); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, FetchGLDv2(t.Context(), f))
 			}
 			s.wantFetched(t, dir)
 			asked, kept := maps.Clone(s.asked), 0
@@ -158,9 +153,7 @@ func TestWrongSumIsAnErrorAfterAllOtherFiles(t *testing.T) {
 		t.Errorf("kept: %q", left)
 	}
 	s.wrong = nil
-	if err := FetchGLDv2(t.Context(), s.fetch(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, FetchGLDv2(t.Context(), s.fetch(dir)))
 	s.wantFetched(t, dir)
 	if s.asked["index/images_001.tar"] != 1 {
 		t.Errorf("asked %v", s.asked)
@@ -218,4 +211,61 @@ func TestFetchKeepsToItsShareOfTheDisk(t *testing.T) {
 		t.Error(err)
 	}
 	s.wantFetched(t, dir)
+}
+
+// The login page of a portal is neither a table nor a sum: nothing of it is kept, and the same fetch succeeds later. A
+// table of an earlier version that is such a page is named.
+func TestPagesOfAPortalAreNotKept(t *testing.T) {
+	const page = "<html>log in</html>"
+	for _, name := range []string{"metadata/train.csv", "metadata/retrieval_solution_v2.1.csv",
+		"md5sum/train/md5.images_000.txt"} {
+		s, dir := newGLDv2Server(t), t.TempDir()
+		was := s.files[name]
+		s.files[name] = page
+		var wrong *download.AnswerError
+		if err := FetchGLDv2(t.Context(), s.fetch(dir)); !errors.As(err, &wrong) || !strings.Contains(wrong.URL, name) ||
+			!strings.Contains(wrong.Reason, "log in") {
+			t.Errorf("%s: %v", name, err)
+		}
+		s.files[name] = was
+		must.Do(t, FetchGLDv2(t.Context(), s.fetch(dir)))
+		s.wantFetched(t, dir)
+		must.Do(t, os.WriteFile(filepath.Join(dir, "metadata", "train.csv"), []byte(page), 0o600))
+		if err := FetchGLDv2(t.Context(), s.fetch(dir)); !errors.As(err, new(*shards.InputError)) ||
+			!strings.Contains(err.Error(), "remove it") {
+			t.Errorf("a page in the place of a table: %v", err)
+		}
+	}
+}
+
+func TestTablesCutWithoutALengthAreNoticed(t *testing.T) {
+	for text, want := range map[string]string{"id,landmark_id\n1,2\n": "", "id,landmark_id\n1,2": "cut",
+		"id,landmark_id\n1,": "cut", "id;landmark_id\n": "is no table", "": "is no table"} {
+		path := filepath.Join(t.TempDir(), "t.csv")
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		err := checkTable(path, false)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "t.csv")
+	must.Do(t, os.WriteFile(path, []byte("id,landmark_id\n1,2"), 0o600))
+	if err := checkTable(path, true); err != nil {
+		t.Errorf("of a stated length: %v", err)
+	}
+}
+
+func TestFetchOfTablesTakesThoseOfLandmarks(t *testing.T) {
+	s, dir := newGLDv2Server(t), t.TempDir()
+	f := s.fetch(dir)
+	f.Tables = true
+	must.Do(t, FetchGLDv2(t.Context(), f))
+	for name, asked := range s.asked {
+		if !strings.Contains(name, "_label_to_") || asked != 1 {
+			t.Errorf("%s was asked for %d times", name, asked)
+		}
+	}
+	if len(s.asked) != 4 {
+		t.Errorf("%d files were asked for", len(s.asked))
+	}
 }

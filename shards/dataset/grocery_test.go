@@ -13,6 +13,7 @@ import (
 
 	"hgld/internal/img"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -26,14 +27,9 @@ func groceryShards(t testing.TB, dir string, o shards.Options) *shards.Result {
 		Input: filepath.Join(data, "manifest.csv"), Images: filepath.Join(data, "grocery128.zip"),
 		Levels: []string{"fine", "coarse", "top"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
-	r, err := shards.Build(context.Background(), src, dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(shards.Build(context.Background(), src, dir, o))(t)
 	return r
 }
 
@@ -45,29 +41,17 @@ func TestGroceryPhotosComeBackFromShards(t *testing.T) {
 	if len(r.Failures) > 0 {
 		t.Fatalf("%d failures, the first: %+v", len(r.Failures), r.Failures[0])
 	}
-	set, err := shards.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(shards.Open(t.Context(), dir))(t)
 	defer set.Close()
-	f, err := os.Open(filepath.Join(goldens.Shared(t, "data", "grocery128"), "manifest.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(goldens.Shared(t, "data", "grocery128"), "manifest.csv")))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	want := map[string][]string{}
 	for _, row := range rows[1:] {
 		want[row[0]] = row
 	}
 	for split, n := range map[labels.Split]int{labels.Train: 2640, labels.Val: 296, labels.Test: 2485} {
-		v, err := set.Split(split)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(set.Split(split))(t)
 		if v.Len() != n {
 			t.Errorf("%s: %d rows, want %d", split, v.Len(), n)
 		}
@@ -76,9 +60,7 @@ func TestGroceryPhotosComeBackFromShards(t *testing.T) {
 		}
 		i := 0
 		for row, err := range v.Rows(t.Context(), true) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			w := want[row.Path]
 			delete(want, row.Path)
 			compareGrocery(t, v, i, row, w)

@@ -13,8 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // hostile is an archive, and a part of the error that it must cause.
@@ -33,9 +36,7 @@ func hostileZips(t *testing.T) map[string]hostile {
 		if err == nil {
 			_, err = io.WriteString(f, body)
 		}
-		if err := errors.Join(err, w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, w.Close()))
 		return buf.Bytes()
 	}
 	for _, c := range []struct{ name, want string }{
@@ -43,15 +44,6 @@ func hostileZips(t *testing.T) map[string]hostile {
 		{`..\..\x`, `\`}, {"a//b", "empty"}, {"a/./b", "."}, {"x\x00.jpg", "NUL"},
 	} {
 		all["name "+c.name] = hostile{one(zip.FileHeader{Name: c.name}, "x"), c.want}
-	}
-	for _, c := range []struct {
-		mode fs.FileMode
-		want string
-	}{{fs.ModeSymlink, "symbolic link"}, {fs.ModeDevice, "device"}, {fs.ModeDevice | fs.ModeCharDevice, "device"},
-		{fs.ModeNamedPipe, "named pipe"}, {fs.ModeSocket, "socket"}} {
-		h := zip.FileHeader{Name: "a.jpg"}
-		h.SetMode(c.mode | 0o644)
-		all["mode "+c.mode.String()] = hostile{one(h, "/etc/passwd"), c.want}
 	}
 	twice := bytes.ReplaceAll(tree{"a.jpg": "x", "b.jpg": "y"}.bytes(t), []byte("b.jpg"), []byte("a.jpg"))
 	all["twice"] = hostile{twice, "twice"}
@@ -74,19 +66,14 @@ func hostileZips(t *testing.T) map[string]hostile {
 }
 
 func (files tree) bytes(t *testing.T) []byte {
-	data, err := os.ReadFile(files.zip(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(files.zip(t)))(t)
 	return data
 }
 
 func TestHostileZipsAreRefused(t *testing.T) {
 	for name, c := range hostileZips(t) {
 		file := filepath.Join(t.TempDir(), "images.zip")
-		if err := os.WriteFile(file, c.data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, c.data, 0o644))
 		_, err := openStore(t.Context(), file)
 		t.Log(name, err)
 		wantError(t, err, "images.zip", c.want)
@@ -101,19 +88,15 @@ func TestHostileTarsAreRefused(t *testing.T) {
 		change func([]byte) []byte
 		want   string
 	}{
-		"traversal":    {tar.Header{Name: "../x.jpg"}, nil, "."},
-		"inside out":   {tar.Header{Name: "a/../../x.jpg"}, nil, "."},
-		"absolute":     {tar.Header{Name: "/etc/passwd"}, nil, "absolute"},
-		"not UTF-8":    {tar.Header{Name: "caf\xe9.jpg"}, nil, "not UTF-8"},
-		"backslash":    {tar.Header{Name: `..\x.jpg`}, nil, `\`},
-		"symlink":      {tar.Header{Name: "a.jpg", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, nil, "symbolic link"},
-		"hard link":    {tar.Header{Name: "a.jpg", Typeflag: tar.TypeLink, Linkname: "b.jpg"}, nil, "hard link"},
-		"char device":  {tar.Header{Name: "a.jpg", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 5}, nil, "device"},
-		"block device": {tar.Header{Name: "a.jpg", Typeflag: tar.TypeBlock}, nil, "device"},
-		"fifo":         {tar.Header{Name: "a.jpg", Typeflag: tar.TypeFifo}, nil, "named pipe"},
-		"size beyond":  {tar.Header{Name: "a.jpg", Size: 1 << 40, Format: tar.FormatGNU}, nil, "archive ends"},
-		"cut header":   {tar.Header{Name: "a.jpg"}, func(b []byte) []byte { return b[:300] }, "member 0"},
-		"checksum":     {tar.Header{Name: "a.jpg"}, func(b []byte) []byte { b[0] = 'b'; return b }, "member 0"},
+		"traversal":   {tar.Header{Name: "../x.jpg"}, nil, "."},
+		"inside out":  {tar.Header{Name: "a/../../x.jpg"}, nil, "."},
+		"absolute":    {tar.Header{Name: "/etc/passwd"}, nil, "absolute"},
+		"not UTF-8":   {tar.Header{Name: "caf\xe9.jpg"}, nil, "not UTF-8"},
+		"backslash":   {tar.Header{Name: `..\x.jpg`}, nil, `\`},
+		"hard link":   {tar.Header{Name: "a.jpg", Typeflag: tar.TypeLink, Linkname: "b.jpg"}, nil, "hard link"},
+		"size beyond": {tar.Header{Name: "a.jpg", Size: 1 << 40, Format: tar.FormatGNU}, nil, "archive ends"},
+		"cut header":  {tar.Header{Name: "a.jpg"}, func(b []byte) []byte { return b[:300] }, "member 0"},
+		"checksum":    {tar.Header{Name: "a.jpg"}, func(b []byte) []byte { b[0] = 'b'; return b }, "member 0"},
 		"sparse": {tar.Header{Name: "a.jpg", PAXRecords: map[string]string{"comment": "x"}}, func(b []byte) []byte {
 			return bytes.Replace(b, []byte("13 comment=x\n"), []byte("13 GNU.sparse"), 1)
 		}, "member 0"},
@@ -130,12 +113,57 @@ func TestHostileTarsAreRefused(t *testing.T) {
 			data = c.change(data)
 		}
 		file := filepath.Join(t.TempDir(), "images.tar")
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, data, 0o644))
 		_, err := openStore(t.Context(), file)
 		t.Log(name, err)
 		wantError(t, err, "images.tar", c.want)
+	}
+}
+
+// Links in an archive lead to its members and nowhere else; links to other places, devices and pipes are left out.
+func TestOddMembersAreLeftOut(t *testing.T) {
+	var zipped, tarred bytes.Buffer
+	z, w := zip.NewWriter(&zipped), tar.NewWriter(&tarred)
+	put := func(name, content string, mode fs.FileMode, kind byte) {
+		h := zip.FileHeader{Name: name}
+		h.SetMode(mode | 0o644)
+		_, err := must.Get(z.CreateHeader(&h))(t).Write([]byte(content))
+		must.Do(t, err)
+		of := tar.Header{Name: name, Typeflag: kind, Mode: 0o644, Size: int64(len(content))}
+		if kind != tar.TypeReg {
+			of.Size, of.Linkname = 0, content
+		}
+		must.Do(t, w.WriteHeader(&of))
+		if kind == tar.TypeReg {
+			_, err = w.Write([]byte(content))
+			must.Do(t, err)
+		}
+	}
+	must.Do(t, w.WriteHeader(&tar.Header{Name: "../GlobalHead.1.1", Typeflag: tar.TypeXGlobalHeader,
+		PAXRecords: map[string]string{"comment": "x"}}))
+	put("a/1.jpg", "one", 0, tar.TypeReg)
+	put("b/2.jpg", "../a/1.jpg", fs.ModeSymlink, tar.TypeSymlink)
+	put("b/3.jpg", "2.jpg", fs.ModeSymlink, tar.TypeSymlink)
+	put("b/4.jpg", "/etc/passwd", fs.ModeSymlink, tar.TypeSymlink)
+	put("b/5.jpg", "../../etc/passwd", fs.ModeSymlink, tar.TypeSymlink)
+	put("b/pipe", "", fs.ModeNamedPipe, tar.TypeFifo)
+	put("dev", "", fs.ModeDevice|fs.ModeCharDevice, tar.TypeChar)
+	must.Do(t, errors.Join(z.Close(), w.Close()))
+	for name, data := range map[string][]byte{"t.zip": zipped.Bytes(), "t.tar": tarred.Bytes()} {
+		st, err := openStore(t.Context(), archive(t, name, data))
+		must.Do(t, err)
+		var got []string
+		for _, e := range must.Get(st.list(t.Context()))(t) {
+			r := must.Get(st.open(e.path))(t)
+			got = append(got, e.path+" "+string(must.Get(io.ReadAll(r))(t)))
+			must.Do(t, r.Close())
+		}
+		notes := notesOf(st)
+		if want := []string{"a/1.jpg one", "b/2.jpg one", "b/3.jpg one"}; !slices.Equal(got, want) || len(notes) != 1 ||
+			!strings.Contains(notes[0], `4 members left out`) || !strings.Contains(notes[0], `"b/4.jpg" first`) {
+			t.Errorf("%s: %q, want %q; notes %q", name, got, want, notes)
+		}
+		must.Do(t, st.Close())
 	}
 }
 
@@ -143,9 +171,7 @@ func TestCutZipIsRefused(t *testing.T) {
 	whole := tree{"a.jpg": "a", "b.jpg": "b"}.bytes(t)
 	file := filepath.Join(t.TempDir(), "images.zip")
 	for _, n := range []int{len(whole) / 2, len(whole) - 1} {
-		if err := os.WriteFile(file, whole[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, whole[:n], 0o644))
 		_, err := openStore(t.Context(), file)
 		wantError(t, err, "images.zip", "cut short", "download it again")
 	}
@@ -155,10 +181,7 @@ func TestCutZipIsRefused(t *testing.T) {
 // one or two empty blocks; other data may follow.
 func TestCutTarIsRefused(t *testing.T) {
 	files := tree{"a.jpg": strings.Repeat("a", 700), "b.jpg": strings.Repeat("b", 512), "c.jpg": "", "d.jpg": "d"}
-	whole, err := os.ReadFile(files.tar(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(files.tar(t)))(t)
 	blocks := []int{512 + 1024, 512 + 512, 512, 512 + 512} // of each member
 	members := 0
 	for _, n := range blocks {
@@ -170,9 +193,7 @@ func TestCutTarIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "images.tar")
 	try := func(data []byte) error {
 		t.Helper()
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, data, 0o644))
 		s, err := openStore(t.Context(), file)
 		if err != nil {
 			return err
@@ -199,10 +220,7 @@ func TestCutTarIsRefused(t *testing.T) {
 // each.
 func TestBombsInArchivesAreFailures(t *testing.T) {
 	var packed bytes.Buffer
-	z, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(flate.NewWriter(&packed, flate.BestSpeed))(t)
 	zeros := make([]byte, 1<<20)
 	sum := crc32.NewIEEE()
 	for range 200 {
@@ -211,9 +229,7 @@ func TestBombsInArchivesAreFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for name, size := range map[string]uint64{"honest.jpg": 200 << 20, "liar.jpg": 10, "huge.jpg": 1 << 63} {
@@ -222,9 +238,7 @@ func TestBombsInArchivesAreFailures(t *testing.T) {
 		if err == nil {
 			_, err = f.Write(packed.Bytes())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	good := picture(t, 1)
 	for name, crc := range map[string]uint32{"wrong.jpg": 1, "good.jpg": crc32.ChecksumIEEE(good)} {
@@ -233,13 +247,9 @@ func TestBombsInArchivesAreFailures(t *testing.T) {
 		if err == nil {
 			_, err = f.Write(good)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	dir := tree{"images.zip": buf.String(),
 		"t.csv": "path,level_0\nhonest.jpg,a\nliar.jpg,a\nhuge.jpg,a\nwrong.jpg,a\ngood.jpg,a\n"}.folder(t)
 	r := build(t, CSV{}, Settings{Input: filepath.Join(dir, "t.csv"), Images: filepath.Join(dir, "images.zip")})

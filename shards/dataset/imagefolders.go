@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/classes"
 	"hgld/internal/csvfile"
 	"hgld/internal/regular"
 )
@@ -39,11 +40,11 @@ func ImageFolders(table, column string) ([]string, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	usual := pathColumns
+	usual := classes.Paths
 	if column != "" {
 		usual = []string{column}
 	}
-	at := columnOf(head, usual...)
+	at := classes.Column(head, usual...)
 	if at < 0 {
 		return nil, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -24,9 +25,7 @@ import (
 func picture(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, image.NewGray(image.Rect(0, 0, 8+n, 8)), nil); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, jpeg.Encode(&buf, image.NewGray(image.Rect(0, 0, 8+n, 8)), nil))
 	return buf.Bytes()
 }
 
@@ -46,12 +45,8 @@ func (files tree) folder(tb testing.TB) string {
 	dir := tb.TempDir()
 	for name, data := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			tb.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(tb, os.WriteFile(file, []byte(data), 0o644))
 	}
 	return dir
 }
@@ -65,13 +60,9 @@ func (files tree) zip(tb testing.TB) string {
 		if err == nil {
 			_, err = f.Write([]byte(files[name]))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 	}
-	if err := errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)))
 	return file
 }
 
@@ -84,13 +75,9 @@ func (files tree) tar(tb testing.TB) string {
 		if err == nil {
 			_, err = w.Write([]byte(files[name]))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, err)
 	}
-	if err := errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, errors.Join(w.Close(), os.WriteFile(file, buf.Bytes(), 0o644)))
 	return file
 }
 
@@ -114,9 +101,7 @@ func items(tb testing.TB, importer Importer, s Settings) ([]string, error) {
 			continue
 		}
 		data, err := io.ReadAll(r)
-		if err := errors.Join(err, r.Close()); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, errors.Join(err, r.Close()))
 		if int64(len(data)) != item.Size {
 			tb.Errorf("%s: %d bytes, announced %d", item.Path, len(data), item.Size)
 		}
@@ -163,11 +148,11 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 		{tree{"train/1.jpg": "", "train/metadata.csv": ""}, Settings{},
 			[]string{"train/metadata.csv seems to describe them", "levels"}},
 		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "a/b/3.jpg": ""}, Settings{},
-			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "uneven=repeat", "(a/a)",
+			[]string{"at depth 1: 1, like a/1.jpg; at depth 2: 2, like a/b/2.jpg", "partial_labels=repeat", "(a/a)",
 				"a .csv with the columns path"}},
-		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{Uneven: "repeat"},
+		{tree{"a/1.jpg": "", "a/b/2.jpg": "", "3.jpg": ""}, Settings{PartialLabels: "repeat"},
 			[]string{"outside any class folder: 1 of 3, 3.jpg first"}},
-		{tree{"a/1.jpg": ""}, Settings{Uneven: "repat"}, []string{`did you mean "repeat"`}},
+		{tree{"a/1.jpg": ""}, Settings{PartialLabels: "repat"}, []string{`did you mean "repeat"`}},
 		{tree{"a/b/2.jpg": "", "c/d/3.jpg": ""}, Settings{Levels: []string{"x"}}, []string{"1 level names (x)", "2 deep"}},
 		{tree{"a/b/2.jpg": ""}, Settings{Images: "elsewhere"}, []string{"leave out the settings images, labels and columns"}},
 	} {
@@ -180,39 +165,27 @@ func TestFolderMistakesAreNamed(t *testing.T) {
 func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 	outside := tree{"secret.jpg": "secret", "more/1.jpg": "x"}.folder(t)
 	dir := tree{"a/1.jpg": "x"}.folder(t)
-	if err := os.Symlink(filepath.Join(outside, "secret.jpg"), filepath.Join(dir, "a", "2.jpg")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(outside, "secret.jpg"), filepath.Join(dir, "a", "2.jpg")))
 	_, err := items(t, Folder{}, Settings{Input: dir})
 	wantError(t, err, "a/2.jpg", "escapes")
 	table := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(table, []byte("path,level_0\na/2.jpg,x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(table, []byte("path,level_0\na/2.jpg,x\n"), 0o644))
 	_, err = items(t, CSV{}, Settings{Input: table})
 	wantError(t, err, "t.csv:2", "escapes")
 	inside := tree{"a/1.jpg": "x", "b/2.jpg": "y"}.folder(t)
-	if err := os.Symlink("b", filepath.Join(inside, "c")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("b", filepath.Join(inside, "c")))
 	got, err := items(t, Folder{}, Settings{Input: inside})
 	if want := []string{"a/1.jpg train a", "b/2.jpg train b", "c/2.jpg train c"}; err != nil ||
 		!slices.Equal(got, want) {
 		t.Errorf("a linked class: %v, %v", got, err)
 	}
 	for link, to := range map[string]string{"a/round": "../a", "b/up": ".."} {
-		if err := os.Symlink(to, filepath.Join(inside, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(inside, link)))
 		_, err = items(t, Folder{}, Settings{Input: inside})
 		wantError(t, err, link+" is a symbolic link to", "which contains it")
-		if err := os.Remove(filepath.Join(inside, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(inside, link)))
 	}
-	if err := os.Symlink(filepath.Join(outside, "more"), filepath.Join(inside, "d")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(outside, "more"), filepath.Join(inside, "d")))
 	_, err = items(t, Folder{}, Settings{Input: inside})
 	wantError(t, err, "d goes through a symbolic link that leads out of "+inside, "cp -rL")
 }
@@ -220,7 +193,7 @@ func TestLinksOutOfTheFolderAreNotFollowed(t *testing.T) {
 // The Grocery Store Dataset has Fruit/Avocado beside Fruit/Apple/Royal-Gala.
 func TestInnermostFolderIsRepeatedAsALevel(t *testing.T) {
 	dir := tree{"fruit/apple/gala/1.jpg": "", "fruit/avocado/2.jpg": "", "milk/3.jpg": ""}.folder(t)
-	got, err := items(t, Folder{}, Settings{Input: dir, Uneven: "repeat"})
+	got, err := items(t, Folder{}, Settings{Input: dir, PartialLabels: "repeat"})
 	want := []string{"fruit/apple/gala/1.jpg train gala<apple<fruit", "fruit/avocado/2.jpg train avocado<avocado<fruit",
 		"milk/3.jpg train milk<milk<milk"}
 	if err != nil || !slices.Equal(got, want) {
@@ -235,10 +208,7 @@ func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 	_, err := items(t, CSV{}, s)
 	wantError(t, err, "no column path among url, level_0; name another one", "columns.path=url")
 	s.Columns.Path = "url"
-	src, err := CSV{}.Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(CSV{}.Open(t.Context(), s))(t)
 	defer src.Close()
 	for item, err := range src.Items(t.Context()) {
 		if err != nil || item.Missing || item.Path != "a 1.jpg" ||
@@ -255,28 +225,18 @@ func TestURLsNameTheFileOfTheirLastSegment(t *testing.T) {
 // Members of a tar file have no checksums, so the hash of the file shows a change.
 func TestChangedTarIsIndexedAgain(t *testing.T) {
 	right := tree{"a/1.jpg": string(picture(t, 1)), "a/2.jpg": string(picture(t, 2))}.tar(t)
-	data, err := os.ReadFile(right)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(right))(t)
 	wrong := bytes.Clone(data)
 	wrong[bytes.Index(wrong, []byte("\xff\xdb"))+10] ^= 1 // in a table of the first picture
 	file, out := filepath.Join(t.TempDir(), "images.tar"), t.TempDir()
 	var got [2][]byte
 	for i, content := range [][]byte{wrong, data} {
-		if err := os.WriteFile(file, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		src, err := Folder{}.Open(t.Context(), Settings{Input: file})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o644))
+		src := must.Get(Folder{}.Open(t.Context(), Settings{Input: file}))(t)
 		if _, err := shards.Build(t.Context(), src, out, shards.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := src.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, src.Close())
 		got[i] = imageOf(t, out, labels.Train, shards.NewImageID("a/1.jpg").String())
 	}
 	if bytes.Equal(got[0], got[1]) || !bytes.Equal(got[1], picture(t, 1)) {
@@ -288,14 +248,10 @@ func TestChangedTarIsIndexedAgain(t *testing.T) {
 func TestLinksThatCannotBeReadAreFailures(t *testing.T) {
 	dir := tree{"a/1.jpg": string(picture(t, 1))}.folder(t)
 	for name, to := range map[string]string{"2.jpg": "nowhere.jpg", "3.jpg": "3.jpg"} {
-		if err := os.Symlink(to, filepath.Join(dir, "a", name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, filepath.Join(dir, "a", name)))
 	}
 	table := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(table, []byte("path,level_0\na/1.jpg,a\na/2.jpg,a\na/3.jpg,a\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(table, []byte("path,level_0\na/1.jpg,a\na/2.jpg,a\na/3.jpg,a\n"), 0o644))
 	for name, r := range map[string]*shards.Result{
 		"folder": build(t, Folder{}, Settings{Input: dir}), "csv": build(t, CSV{}, Settings{Input: table, Images: dir}),
 	} {
@@ -315,9 +271,7 @@ func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
 		",./x/2.jpg,\"a, b\",fruit,,\r\ntest,x/3.jpg,,,,\r\n"
 	dir := t.TempDir()
 	input := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(input, []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(input, []byte(table), 0o644))
 	want := []string{"x/1.jpg train apple<fruit", "x/2.jpg val a, b<fruit", "x/3.jpg test  missing"}
 	for name, images := range map[string]string{"folder": files.folder(t), "zip": files.zip(t), "tar": files.tar(t)} {
 		s := Settings{Input: input, Images: images, Levels: []string{"fine", "coarse"}, Split: labels.Val}
@@ -338,15 +292,9 @@ func TestCSVReadsFromFolderZipAndTar(t *testing.T) {
 
 func build(tb testing.TB, importer Importer, s Settings) *shards.Result {
 	tb.Helper()
-	src, err := importer.Open(tb.Context(), s)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	src := must.Get(importer.Open(tb.Context(), s))(tb)
 	defer src.Close()
-	r, err := shards.Build(tb.Context(), src, tb.TempDir(), shards.Options{AllowMissing: 1})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := must.Get(shards.Build(tb.Context(), src, tb.TempDir(), shards.Options{AllowMissing: 1}))(tb)
 	return r
 }
 
@@ -469,9 +417,7 @@ func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
 			[]string{"img/1.jpg train a", "img/2.jpg train b"}},
 	} {
 		file := filepath.Join(here, "t.csv")
-		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(c.text), 0o644))
 		if got, err := items(t, CSV{}, Settings{Input: file, Levels: c.levels}); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
@@ -487,9 +433,7 @@ func TestTablesAreReadAsProgramsWriteThem(t *testing.T) {
 		"path,level_0\n/abc/1.jpg,a\n": "want one within the folder of images, /",
 	} {
 		file := filepath.Join(here, "t.csv")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 		s := Settings{Input: file}
 		if strings.HasPrefix(want, "t.csv") {
 			s.Levels = []string{"fine"}

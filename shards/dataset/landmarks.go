@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"hgld/internal/classes"
 	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
@@ -16,8 +17,8 @@ type landmarks struct {
 	file    string
 	table   *labels.Table
 	joins   map[labels.Split]*labels.Join
-	missing missingClasses // of the levels above the landmark
-	notes   []string       // about cells that mean no class
+	classes *classes.Columns // the levels above the landmark; nil: there are none
+	notes   []string         // about cells that mean no class
 }
 
 // readLandmarks reads a label file. split applies if neither the file's name nor a
@@ -44,20 +45,19 @@ func newLandmarks(file string, table *labels.Table, noClass []string) (*landmark
 	if len(table.Levels) < 2 {
 		return l, nil
 	}
-	var err error
-	l.missing, l.notes, err = findMissing(table.Levels[1:], noClass, func(yield func([]string, string) bool) {
+	rows := func(yield func([]string, string) bool) {
 		for i := range table.Rows {
 			if !yield(table.Rows[i].Names[1:], base) {
 				return
 			}
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", base, err)
 	}
-	for i, note := range l.notes {
-		l.notes[i] = base + ": " + note
+	o := classes.Options{Missing: noClass, Independent: true, Exact: true}
+	var err error
+	if l.classes, err = classes.Look(table.Levels[1:], o, classes.Table{Name: base, Rows: rows}); err != nil {
+		return nil, err
 	}
+	l.notes = l.classes.Notes
 	return l, nil
 }
 
@@ -108,8 +108,9 @@ func (l *landmarks) labelOf(item *shards.Item, n labels.LandmarkID) error {
 	key := labels.LandmarkKey{Split: item.Split, Landmark: item.Landmark}
 	item.Names = []string{key.String(), "", ""}
 	if found, ok := join.Label(item.Landmark); ok {
-		copy(item.Names[1:], found.Names[1:])
-		l.missing.clear(item.Names[1:])
+		if l.classes != nil {
+			copy(item.Names[1:], l.classes.Read(0, found.Names[1:]))
+		}
 		a := &item.Attributes
 		a.CategoryURL, a.WikidataQID, a.Tag, a.LabelSource = found.Category, found.Item, found.Tag, found.Source
 	}

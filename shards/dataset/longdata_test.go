@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"hgld/internal/testing/longdata"
+	"hgld/internal/testing/must"
 )
 
 func TestErrorsQuoteLittleOfAList(t *testing.T) {
 	replace := func(by Importer, dir, name string, s Settings) {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		sample, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sample := must.Get(os.ReadFile(file))(t)
 		t.Run(name, func(t *testing.T) {
 			longdata.Replace(t, sample, func(data []byte) error {
 				if err := os.WriteFile(file, data, 0o644); err != nil {
@@ -34,9 +32,7 @@ func TestErrorsQuoteLittleOfAList(t *testing.T) {
 				return nil
 			})
 		})
-		if err := os.WriteFile(file, sample, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, sample, 0o644))
 	}
 	for _, c := range publishedCases(t) {
 		if c.levels != nil {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/classes"
 	"hgld/internal/spelling"
+	"hgld/internal/testing/must"
 )
 
 // unlabelledCSV writes a table with an image for each row, whose path comes first: a.jpg, b.jpg …
@@ -46,7 +48,7 @@ func TestCellsOfATableThatMeanNoClass(t *testing.T) {
 		{"codes", []string{"NA", "ZA", "DE", "FR"}, nil, nil},
 	} {
 		input := unlabelledCSV(t, "path,label", c.cells...)
-		got, err := items(t, CSV{}, Settings{Input: input, Levels: []string{"label"}, NoClass: c.noClass})
+		got, err := items(t, CSV{}, Settings{Input: input, Levels: []string{"label"}, NAValues: c.noClass})
 		if c.classes == nil {
 			var asks *spelling.MissingError
 			if !errors.As(err, &asks) || !strings.Contains(err.Error(), "t.csv: label: ") {
@@ -67,23 +69,20 @@ func TestCellsOfATableThatMeanNoClass(t *testing.T) {
 // A row that lacks its finest class alone is uneven, however that is written.
 func TestWordsCountAsMissingLevels(t *testing.T) {
 	input := unlabelledCSV(t, "path,fine,coarse", "-1,A", "1,A", "2,B", "nan,B")
-	src, err := CSV{}.Open(t.Context(), Settings{Input: input, Levels: []string{"fine", "coarse"}, Uneven: KeepUneven})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src, err := CSV{}.Open(t.Context(), Settings{Input: input, Levels: []string{"fine", "coarse"},
+		PartialLabels: classes.KeepPartial})
+	must.Do(t, err)
 	defer src.Close()
 	var got []string
 	for item, err := range src.Items(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, strings.Join(item.Names, "<"))
 	}
 	if want := []string{"<A", "1<A", "2<B", "<B"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	notes := src.(interface{ Notes() []string }).Notes()
-	if want := []string{`fine: 2 of 4 rows have no class ("-1", "nan")`}; !slices.Equal(notes, want) {
+	if want := []string{`2 of 4 rows have no class at fine ("-1", "nan")`}; !slices.Equal(notes, want) {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
 }
@@ -110,9 +109,7 @@ func TestNumbersOfParquetKeepTheirSign(t *testing.T) {
 		rows[i].Image.Bytes = picture(t, i)
 	}
 	var out bytes.Buffer
-	if err := parquet.Write(&out, rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&out, rows))
 	input := tree{"all.parquet": out.String()}.folder(t)
 	for level, want := range map[string]string{"signed": ",-2,0", "short": "4294967295,2147483648,1",
 		"long": "9223372036854775808,9223372036854775809,1", "word": ",a,b"} {
@@ -151,9 +148,7 @@ func TestAColumnOfParquetNamesSplits(t *testing.T) {
 			rows[i] = spokenRow{hubImage{Bytes: picture(t, i)}, "a", split}
 		}
 		var out bytes.Buffer
-		if err := parquet.Write(&out, rows); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, parquet.Write(&out, rows))
 		return out.String()
 	}
 	for _, c := range []struct {
@@ -215,16 +210,11 @@ func TestASplitThatSomeRowsLackIsRefused(t *testing.T) {
 // An image without author and licence has none in the words of a data frame either.
 func TestWordsForAMissingAuthorAreNone(t *testing.T) {
 	input := unlabelledCSV(t, "path,label,author,license,sha256", "x,nan,None,NaN", "y,Ann,CC BY 4.0,")
-	src, err := CSV{}.Open(t.Context(), Settings{Input: input})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(CSV{}.Open(t.Context(), Settings{Input: input}))(t)
 	defer src.Close()
 	var got []string
 	for item, err := range src.Items(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, item.Attributes.Author+"|"+item.Attributes.License+"|"+item.SHA256)
 	}
 	if want := []string{"||", "Ann|CC BY 4.0|"}; !slices.Equal(got, want) {
@@ -242,7 +232,7 @@ func TestWordsInSamplesMeanNoClass(t *testing.T) {
 	if !errors.As(err, &asks) {
 		t.Errorf("None beside -1: %v, want a question", err)
 	}
-	got, err := items(t, WebDataset{}, Settings{Input: input, NoClass: []string{"None"}})
+	got, err := items(t, WebDataset{}, Settings{Input: input, NAValues: []string{"None"}})
 	want := []string{"train.tar/0.jpg train ", "train.tar/1.jpg train cat", "train.tar/2.jpg train ",
 		"train.tar/3.jpg train -2"}
 	if err != nil || !slices.Equal(got, want) {
@@ -261,7 +251,7 @@ func TestWordsForMissingLabelsOfLandmarksAreNoClasses(t *testing.T) {
 	}
 	images := unlabelledCSV(t, "path,landmark_id", "0", "1", "nan")
 	labelled := func(table string, noClass ...string) ([]string, error) {
-		return items(t, CSV{}, Settings{Input: images, Labels: table, NoClass: noClass})
+		return items(t, CSV{}, Settings{Input: images, Labels: table, NAValues: noClass})
 	}
 	got, err := labelled(table("church,human-made", "nan,nan"))
 	if want := []string{"a.jpg train train/0<church<human-made", "b.jpg train train/1<<", "c.jpg train "}; err != nil ||

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/classes"
 	"hgld/internal/parquetfile"
 	"hgld/labels"
 	"hgld/shards"
@@ -33,7 +34,7 @@ import (
 // Features are described at https://huggingface.co/docs/datasets/about_dataset_features.
 type Parquet struct{}
 
-// Open reads the classes of all rows, and no image. It returns an *OrderError if the levels
+// Open reads the classes of all rows, and no image. It returns a [classes.OrderError] if the levels
 // appear to be coarsest first.
 func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Path: s.Columns.Path, Split: s.Columns.Split}) {
@@ -48,11 +49,12 @@ func (Parquet) Open(ctx context.Context, s Settings) (shards.Source, error) {
 }
 
 type parquetSource struct {
-	notes  []string
-	files  []*parquetTable
-	levels []string
-	pages  *pageCache
-	keep   bool // rows may lack levels
+	notes   []string
+	files   []*parquetTable
+	levels  []string
+	pages   *pageCache
+	classes *classes.Columns
+	keep    bool // rows may lack levels
 }
 
 // parquetTable is a file of the data set.
@@ -68,7 +70,7 @@ type parquetTable struct {
 }
 
 func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
-	if src.keep, err = keepsUneven(s); err != nil {
+	if src.keep, err = keepsPartial(s); err != nil {
 		return err
 	}
 	files, notes, err := inputFiles(s, ".parquet")
@@ -104,17 +106,11 @@ func (src *parquetSource) open(ctx context.Context, s Settings) (err error) {
 			return err
 		}
 	}
-	if err := src.clearMissing(ctx, s.NoClass); err != nil {
+	src.classes, err = classes.Look(src.levels, classes.Options{Missing: s.NAValues}, classes.Table{Rows: src.rows(ctx)})
+	if err != nil {
 		return err
 	}
-	order, note, err := orderOf(src.levels, src.rows(ctx))
-	if err != nil || order == nil {
-		return err
-	}
-	src.levels, src.notes = inOrder(src.levels, order), append(src.notes, note)
-	for _, t := range src.files {
-		t.levels, t.kinds = inOrder(t.levels, order), inOrder(t.kinds, order)
-	}
+	src.levels, src.notes = src.classes.Levels, append(src.notes, src.classes.Notes...)
 	return nil
 }
 
@@ -189,32 +185,13 @@ func firstNames(rows []string) string {
 	return shortList(names)
 }
 
-// row returns the class names of a row, finest first; none if all are empty.
+// row returns the cells of the levels in a row.
 func (t *parquetTable) row(r int64) []string {
-	names := make([]string, len(t.levels))
+	cells := make([]string, len(t.levels))
 	for l := range t.levels {
-		names[l] = t.levels[l][r]
+		cells[l] = t.levels[l][r]
 	}
-	return unnamed(names)
-}
-
-// clearMissing empties the classes that mean none.
-func (src *parquetSource) clearMissing(ctx context.Context, asked []string) error {
-	missing, notes, err := findMissing(src.levels, asked, src.rows(ctx))
-	if err != nil {
-		return err
-	}
-	src.notes = append(src.notes, notes...)
-	for _, t := range src.files {
-		for l, list := range t.levels {
-			for r, name := range list {
-				if missing[l].Is(name) {
-					list[r] = ""
-				}
-			}
-		}
-	}
-	return nil
+	return cells
 }
 
 func (t *parquetTable) splitOf(r int64) labels.Split {
@@ -232,8 +209,8 @@ func (src *parquetSource) Landmarks() bool  { return false }
 // Notes names parts that are missing.
 func (src *parquetSource) Notes() []string { return src.notes }
 
-// rows yields the class names of all rows.
-func (src *parquetSource) rows(ctx context.Context) iter.Seq2[[]string, string] {
+// rows yields the cells of the levels in all rows.
+func (src *parquetSource) rows(ctx context.Context) classes.Rows {
 	return func(yield func([]string, string) bool) {
 		for _, t := range src.files {
 			for r := range int64(len(t.levels[0])) {
@@ -271,8 +248,8 @@ func (src *parquetSource) Items(ctx context.Context) iter.Seq2[shards.Item, erro
 // item describes image i of a page.
 func (src *parquetSource) item(t *parquetTable, page, i int, data []byte) shards.Item {
 	r := t.pages[page].First + int64(i)
-	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.splitOf(r), Names: t.row(r), Uneven: src.keep,
-		Where: t.where(r), Size: int64(len(data)), Missing: len(data) == 0}
+	item := shards.Item{Path: fmt.Sprintf("%s/%d", t.name, r), Split: t.splitOf(r), Partial: src.keep,
+		Names: unnamed(src.classes.Read(0, t.row(r))), Where: t.where(r), Size: int64(len(data)), Missing: len(data) == 0}
 	if t.names != nil {
 		if name := path.Base(t.names[r]); t.names[r] != "" && fs.ValidPath(name) && name != "." {
 			item.Path += "/" + name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -51,9 +52,7 @@ func hubFile(tb testing.TB, features string, rows []hubRow) string {
 	if features != "" {
 		options = append(options, parquet.KeyValueMetadata("huggingface", features))
 	}
-	if err := parquet.Write(&out, rows, options...); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, parquet.Write(&out, rows, options...))
 	return out.String()
 }
 
@@ -92,9 +91,7 @@ func TestHuggingFaceSetsAreRead(t *testing.T) {
 // The shards hold the bytes of the rows, whichever worker reads them.
 func TestShardsHoldTheBytesOfTheRows(t *testing.T) {
 	src, err := Parquet{}.Open(t.Context(), Settings{Input: hubTree(t).folder(t), Levels: []string{"fine_label"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
 	out := t.TempDir()
 	o := shards.Options{Workers: 4}
@@ -102,17 +99,11 @@ func TestShardsHoldTheBytesOfTheRows(t *testing.T) {
 	if _, err := shards.Build(t.Context(), src, out, o); err != nil {
 		t.Fatal(err)
 	}
-	set, err := shards.Open(t.Context(), out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(shards.Open(t.Context(), out))(t)
 	defer set.Close()
 	n := 0
 	for _, split := range []labels.Split{labels.Train, labels.Val} {
-		view, err := set.Split(split)
-		if err != nil {
-			t.Fatal(err)
-		}
+		view := must.Get(set.Split(split))(t)
 		for i := range view.Len() {
 			data, err := view.Image(t.Context(), i)
 			if err != nil || !bytes.Equal(data, picture(t, n)) {
@@ -201,9 +192,7 @@ func TestFaultsOfParquetAreNamed(t *testing.T) {
 		Label int64 `parquet:"label"`
 	}
 	var bare bytes.Buffer
-	if err := parquet.Write(&bare, []noImage{{1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&bare, []noImage{{1}}))
 	fine := []string{"fine_label"}
 	for name, c := range map[string]struct {
 		files  tree
@@ -243,9 +232,7 @@ func TestPageCacheIsBounded(t *testing.T) {
 	rows := hubRows(t, 0)
 	src, err := Parquet{}.Open(t.Context(), Settings{Input: tree{"a.parquet": hubFile(t, hubFeatures, rows)}.folder(t),
 		Levels: []string{"fine_label"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
 	table := src.(*parquetSource).files[0]
 	if len(table.pages) < 2 {

@@ -2,18 +2,16 @@ package dataset
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"math"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 
+	"hgld/internal/classes"
 	"hgld/internal/parquetfile"
 	"hgld/internal/registry"
 	"hgld/labels"
@@ -118,67 +116,46 @@ func (t *parquetTable) chooseLevels(s Settings) ([]string, error) {
 	if len(s.Levels) > 0 {
 		return s.Levels, nil
 	}
-	features, err := t.features()
+	features, err := t.Features()
 	if err != nil {
 		return nil, err
 	}
-	var classes, possible []string
+	var labelled, possible []string
 	for _, leaf := range t.Leaves() {
 		if !isClass(leaf) || strings.EqualFold(leaf.Name, cmp.Or(s.Columns.Split, usualSplit)) {
 			continue
 		}
 		possible = append(possible, leaf.Name)
-		if features[leaf.Name].Type == classLabel {
-			classes = append(classes, leaf.Name)
+		if features[leaf.Name].Type == parquetfile.ClassLabel {
+			labelled = append(labelled, leaf.Name)
 		}
 	}
+	folders := slices.DeleteFunc(slices.Sorted(maps.Keys(partitions(t.name))), func(column string) bool {
+		return strings.EqualFold(column, cmp.Or(s.Columns.Split, usualSplit))
+	})
 	switch {
-	case len(classes) == 1:
-		return classes, nil
-	case len(classes) > 1:
-		return nil, setting("levels")("the columns %s all contain classes", strings.Join(classes, ", "))
+	case len(labelled) == 1 || len(labelled) > 1 && len(classes.Numbered(labelled)) == len(labelled):
+		return labelled, nil
+	case len(labelled) > 1:
+		return nil, setting("levels")("the columns %s all contain classes", strings.Join(labelled, ", "))
+	case len(folders) == 1:
+		return folders, nil
 	case slices.Contains(possible, "label"):
 		return []string{"label"}, nil
 	}
 	return nil, setting("levels")("no column of classes was found among %s", shortList(t.described()))
 }
 
-// classLabel is the type of a feature whose values are numbers of classes.
-const classLabel = "ClassLabel"
-
-// feature is what the metadata says of a column.
-type feature struct {
-	Type  string   `json:"_type"`
-	Names []string `json:"names"`
-}
-
-// features returns the features of the columns, none if the file has no such metadata.
-func (t *parquetTable) features() (map[string]feature, error) {
-	text, ok := t.Metadata("huggingface")
-	if !ok {
-		return nil, nil
-	}
-	var meta struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if err := json.Unmarshal([]byte(text), &meta); err != nil {
-		return nil, fmt.Errorf("its metadata \"huggingface\" is damaged: %w", err)
-	}
-	features := map[string]feature{}
-	for name, raw := range meta.Info.Features {
-		var f feature
-		if json.Unmarshal(raw, &f) == nil { // a list has no type, and lists are no classes
-			features[name] = f
-		}
-	}
-	return features, nil
-}
-
 // classes reads a column of classes: their names by row, "" for none, and the kind of its values.
 func (t *parquetTable) classes(column string) (list []string, kind string, err error) {
 	at := slices.IndexFunc(t.Leaves(), func(leaf parquetfile.Leaf) bool { return leaf.Name == column && isClass(leaf) })
+	if cell, is := partitions(t.name)[column]; at < 0 && is {
+		rows := int64(0)
+		for _, page := range t.pages {
+			rows += page.Rows
+		}
+		return slices.Repeat([]string{cell}, int(rows)), "texts", nil
+	}
 	if at < 0 && slices.Contains(t.columnNames(), column) {
 		return nil, "", fmt.Errorf("it holds %s; want a text, a whole number or true and false in each row", t.holds(column))
 	}
@@ -191,69 +168,19 @@ func (t *parquetTable) classes(column string) (list []string, kind string, err e
 		}
 		return nil, "", registry.Unknown("column of classes", column, possible)
 	}
-	features, err := t.features()
+	features, err := t.Features()
 	if err != nil {
 		return nil, "", err
 	}
-	known := features[column].Names
 	kind = "numbers"
 	switch of := t.Leaves()[at].Kind; {
 	case of == parquet.Boolean:
 		kind = "booleans"
-	case of == parquet.ByteArray, known != nil:
+	case of == parquet.ByteArray, features[column].Names != nil:
 		kind = "texts"
 	}
-	shared := map[string]string{} // one text for each class
-	err = t.Values(t.Leaves()[at], func(v parquet.Value, _ bool) error {
-		name, err := className(t.Leaves()[at], v, known)
-		if err != nil {
-			return fmt.Errorf("row %d: %w", len(list), err)
-		}
-		if _, ok := shared[name]; !ok {
-			shared[name] = name
-		}
-		list = append(list, shared[name])
-		return nil
-	})
+	list, err = t.Texts(t.Leaves()[at])
 	return list, kind, err
-}
-
-// className returns the name of a class. known holds the names of numbers; without it, a number
-// is its own name.
-func className(leaf parquetfile.Leaf, v parquet.Value, known []string) (string, error) {
-	text := ""
-	switch {
-	case v.IsNull():
-		return "", nil
-	case v.Kind() == parquet.ByteArray && !utf8.Valid(v.ByteArray()):
-		return "", fmt.Errorf("%.80q is not UTF-8; want texts or whole numbers", v.ByteArray())
-	case v.Kind() == parquet.ByteArray:
-		return string(v.ByteArray()), nil
-	case v.Kind() == parquet.Boolean:
-		return strconv.FormatBool(v.Boolean()), nil
-	case v.Kind() == parquet.Float, v.Kind() == parquet.Double: // as pandas makes numbers with gaps
-		x := v.Double()
-		if v.Kind() == parquet.Float {
-			x = float64(v.Float())
-		}
-		if math.IsNaN(x) {
-			return "", nil
-		}
-		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-			return "", fmt.Errorf("%v is not the number of a class; want whole numbers or texts", x)
-		}
-		text = strconv.FormatInt(int64(x), 10)
-	default:
-		text = leaf.Integer(v)
-	}
-	if known == nil || text == "-1" {
-		return text, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n >= len(known) {
-		return "", fmt.Errorf("class %s, but the metadata names %d classes; want 0 to %d", text, len(known), len(known)-1)
-	}
-	return known[n], nil
 }
 
 // numbering is what follows the name of a split: "-00000-of-00002", with a hash in older files,
@@ -286,7 +213,8 @@ func fileSplits(files []string, s Settings) (list []labels.Split, named []bool, 
 	}
 	names := make([]string, len(files))
 	for i, file := range files {
-		names[i] = splitName(file, func(name string) bool { return asked[name] || splitLike(name) != "" })
+		bare := withoutPartitions(file, cmp.Or(s.Columns.Split, usualSplit))
+		names[i] = splitName(bare, func(name string) bool { return asked[name] || splitLike(name) != "" })
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(names)))
 	fallback := cmp.Or(s.Split, labels.Train)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"hgld/internal/usage"
 	"hgld/labels"
+	"hgld/shards"
 )
 
 // ofParts is the end of a file name that says which of how many parts it is.
@@ -70,6 +73,11 @@ func filesIn(input, ext string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{filepath.Base(input)}, nil
 	}
+	if log, kind := tableLog(input); log != "" && ext == ".parquet" {
+		return nil, usage.Errorf("%s is the log of a table of %s, which says which of the files belong to it: without it, "+
+			"deleted rows would be read; write the table as Parquet by a program that reads the log, and name that file",
+			log, kind)
+	}
 	var names []string
 	arrow := "" // a file of datasets.save_to_disk
 	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
@@ -87,6 +95,11 @@ func filesIn(input, ext string) ([]string, error) {
 		}
 		return nil
 	})
+	if slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "data" }) { // as hgld publishes shards
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return name == shards.LabelsFile || name == shards.AttributionFile
+		})
+	}
 	switch {
 	case err != nil || len(names) > 0:
 		return names, err
@@ -95,6 +108,41 @@ func filesIn(input, ext string) ([]string, error) {
 			"write each split as Parquet, such as load_from_disk(FOLDER)[\"train\"].to_parquet(\"train.parquet\")", ext, arrow)
 	}
 	return nil, fmt.Errorf("no %s files found", ext)
+}
+
+// tableLog returns the log of a table in a folder, or in a folder there, that keeps files of former versions beside the
+// present ones, and the program that writes such tables; "" if there is none.
+func tableLog(folder string) (log, kind string) {
+	for _, of := range []struct{ log, kind string }{{"_delta_log", "Delta Lake"}, {".hoodie", "Hudi"},
+		{"metadata/*.metadata.json", "Iceberg"}, {"_versions", "Lance"}} {
+		for _, pattern := range []string{of.log, "*/" + of.log} {
+			if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
+				return found[0], of.kind
+			}
+		}
+	}
+	return "", ""
+}
+
+// partitions returns the columns that the folders of a file name, as in label=cat/part-0.parquet.
+func partitions(file string) map[string]string {
+	columns := map[string]string{}
+	for folder := range strings.SplitSeq(path.Dir(file), "/") {
+		column, cell, is := strings.Cut(folder, "=")
+		if text, err := url.PathUnescape(cell); is && err == nil {
+			columns[column] = strings.TrimPrefix(text, "__HIVE_DEFAULT_PARTITION__") // no class
+		}
+	}
+	return columns
+}
+
+// withoutPartitions returns the name of a file without the folders that name columns, but for those of the splits.
+func withoutPartitions(file, split string) string {
+	parts := slices.DeleteFunc(strings.Split(file, "/"), func(part string) bool {
+		column, _, is := strings.Cut(part, "=")
+		return is && !strings.EqualFold(column, split)
+	})
+	return strings.Join(parts, "/")
 }
 
 // checkParts returns an error unless the files are all parts that their names speak of, once each. Of a lone
@@ -214,7 +262,7 @@ func checkConfigurations(files []string, splits []labels.Split, asked map[string
 	for i, file := range files {
 		var folders []string
 		for folder := range strings.SplitSeq(path.Dir(file), "/") {
-			if !asked[folder] && splitIn(folder) == "" {
+			if !asked[folder] && splitIn(folder) == "" && !strings.Contains(folder, "=") {
 				folders = append(folders, folder)
 			}
 		}

@@ -10,23 +10,20 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/testing/must"
 )
 
 func archive(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, data, 0o644))
 	return file
 }
 
 func bytesOf(t *testing.T, file string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(file))(t)
 	return data
 }
 
@@ -135,9 +132,7 @@ func TestKindsOfClassesAgreeBetweenFiles(t *testing.T) {
 		case []number:
 			err = parquet.Write(&out, rows)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return out.String()
 	}
 	photo := hubImage{Bytes: picture(t, 1)}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -43,10 +44,7 @@ func cubTree(tb testing.TB) tree {
 }
 
 func carsTree(tb testing.TB) tree {
-	list, err := os.ReadFile("../../internal/matfile/testdata/cars_annos.mat")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	list := must.Get(os.ReadFile("../../internal/matfile/testdata/cars_annos.mat"))(tb)
 	var pictures []string
 	for i := range 12 {
 		pictures = append(pictures, fmt.Sprintf("car_ims/%06d.jpg", i+1))
@@ -229,9 +227,7 @@ func content(tb testing.TB, dir string) map[string]string {
 		all[strings.TrimPrefix(name, dir)] = string(data)
 		return err
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return all
 }
 
@@ -240,10 +236,7 @@ func TestShardsOfPublishedDataSetsDoNotDependOnWorkers(t *testing.T) {
 		input := c.files.folder(t)
 		var first map[string]string
 		for _, workers := range []int{1, 3, 8} {
-			src, err := c.by.Open(t.Context(), Settings{Input: input, Levels: c.levels})
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(c.by.Open(t.Context(), Settings{Input: input, Levels: c.levels}))(t)
 			dir := t.TempDir()
 			r, err := shards.Build(t.Context(), src, dir,
 				shards.Options{Workers: workers, Settings: shards.Settings{ImagesPerShard: 2}})
@@ -292,10 +285,7 @@ func TestDeviationFromPublishedCountsIsANote(t *testing.T) {
 		"dyml":    {DyML{}, dymlTree(t, false), "train has 3 classes of level fine (published: 495)"},
 		"product": {DyML{}, dymlTree(t, true), "train has 3 classes of level fine (published: 1639)"},
 	} {
-		src, err := c.by.Open(t.Context(), Settings{Input: c.files.folder(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(c.by.Open(t.Context(), Settings{Input: c.files.folder(t)}))(t)
 		defer src.Close()
 		if got := strings.Join(src.(*published).Notes(), "; "); got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, got, c.want)
@@ -314,10 +304,7 @@ func TestCutListOfInShopIsRefused(t *testing.T) {
 // The large images lie in img_highres in place of img. The small ones are taken where both are there.
 func TestInShopReadsTheLargeImages(t *testing.T) {
 	files := inShopTree(t)
-	small, err := items(t, InShop{}, Settings{Input: files.folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := must.Get(items(t, InShop{}, Settings{Input: files.folder(t)}))(t)
 	large := tree{}
 	for name, data := range files {
 		large[strings.Replace(strings.TrimPrefix(name, "Img/"), "img/", "Img/img_highres/", 1)] = data
@@ -343,10 +330,7 @@ func TestWholeDataSetHasNoNotes(t *testing.T) {
 		return list.String()
 	}
 	files := tree{"Ebay_train.txt": write(1, 59551, 11318, 1), "Ebay_test.txt": write(59552, 60502, 11316, 11319)}
-	src, err := SOP{}.Open(t.Context(), Settings{Input: files.folder(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(SOP{}.Open(t.Context(), Settings{Input: files.folder(t)}))(t)
 	defer src.Close()
 	if got := src.(*published).Notes(); len(got) != 0 {
 		t.Errorf("notes of the whole: %q", got)

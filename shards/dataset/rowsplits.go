@@ -88,7 +88,7 @@ func (t *parquetTable) readSplits(s Settings) (note string, err error) {
 		return "", nil
 	}
 	column := cmp.Or(s.Columns.Split, usualSplit)
-	features, err := t.features()
+	features, err := t.Features()
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (t *parquetTable) readSplits(s Settings) (note string, err error) {
 	leaf := t.Leaves()[at]
 	cells := newRowSplits(&t.inputFile, leaf.Name, s, func(r int) string { return fmt.Sprintf("row %d", r) })
 	err = t.Values(leaf, func(v parquet.Value, _ bool) error {
-		cell, err := className(leaf, v, features[leaf.Name].Names)
+		cell, err := leaf.ClassName(v, features[leaf.Name].Names)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", cells.where(len(cells.list)), leaf.Name, err)
 		}

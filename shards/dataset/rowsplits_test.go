@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Test samples of one TAR file are no training images, whatever the file is called.
@@ -54,9 +56,7 @@ func TestSamplesOfWebDatasetNameTheirSplits(t *testing.T) {
 		}
 		var splits []string
 		for item, err := range src.Items(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			splits = append(splits, string(item.Split))
 		}
 		if got := strings.Join(splits, " "); got != c.splits {
@@ -76,10 +76,7 @@ func TestAMemberOfWebDatasetNamesASplit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.tar")
 	tarOf(t, path, "1.jpg", "x", "1.cls", "1", "1.split", "test\n", "1.json", `{"part": "val"}`)
 	for column, want := range map[string]string{"": `data.tar/1.jpg test ["1"] x`, "part": `data.tar/1.jpg val ["1"] x`} {
-		src, err := WebDataset{}.Open(t.Context(), Settings{Input: path, Columns: Columns{Split: column}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(WebDataset{}.Open(t.Context(), Settings{Input: path, Columns: Columns{Split: column}}))(t)
 		if got := described(t, src); !slices.Equal(got, []string{want}) {
 			t.Errorf("%q, want %q", got, want)
 		}

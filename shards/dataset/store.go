@@ -18,7 +18,9 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/filehash"
+	"hgld/internal/img"
 	"hgld/internal/regular"
+	"hgld/internal/terminal"
 	"hgld/shards"
 )
 
@@ -92,7 +94,8 @@ func nearName(st store, name string) string {
 // housekeeping are folders in which systems and network drives keep thumbnails, deleted files and
 // snapshots.
 var housekeeping = []string{"__MACOSX", "@eaDir", "#recycle", "@Recycle", "@Recently-Snapshot", "#snapshot",
-	"$RECYCLE.BIN", "System Volume Information", "lost+found"}
+	"$RECYCLE.BIN", "RECYCLER", "System Volume Information", "lost+found", "found.000", "@tmp", "~snapshot",
+	"Network Trash Folder", "Temporary Items"}
 
 // hiddenName reports whether list and folders leave out what has the name: it begins with a dot,
 // or is that of a folder of the system.
@@ -147,6 +150,8 @@ func openPlainStore(ctx context.Context, name string) (store, error) {
 		kind = "a program that hgld does not know"
 	case kind == "":
 		return nil, fmt.Errorf("%s: want a folder, a .zip or a .tar", name)
+	case kind == lfsPointer:
+		return nil, fmt.Errorf("%s: is a pointer of Git LFS in place of the file; fetch that: git lfs pull", name)
 	case kind == "7-Zip", kind == "RAR":
 		return nil, fmt.Errorf("%s: is an archive of %s; want a folder, a .zip or a .tar: unpack it and name the folder",
 			name, kind)
@@ -158,8 +163,10 @@ func openPlainStore(ctx context.Context, name string) (store, error) {
 // archiveKinds are kinds of archives by the bytes with which their files begin.
 var archiveKinds = []struct{ start, kind string }{
 	{"PK\x03\x04", "zip"}, {"PK\x05\x06", "zip"}, {"\x1f\x8b", "gzip"}, {"BZh", "bzip2"}, {"\xfd7zXZ", "xz"},
-	{"\x28\xb5\x2f\xfd", "zstd"}, {"7z\xbc\xaf", "7-Zip"}, {"Rar!", "RAR"},
+	{"\x28\xb5\x2f\xfd", "zstd"}, {"7z\xbc\xaf", "7-Zip"}, {"Rar!", "RAR"}, {img.LFSPointer, lfsPointer},
 }
+
+const lfsPointer = "Git LFS"
 
 // archiveKind returns the kind of a file by its first bytes; "" for an unknown one.
 func archiveKind(name string) (string, error) {
@@ -203,6 +210,45 @@ func checkMember(archive, name string) error {
 		return bad("has a name with empty parts, . or ..")
 	}
 	return nil
+}
+
+// oddMembers are members of an archive that hold no bytes of their own and are left out: links that lead to no member,
+// devices and pipes.
+type oddMembers struct {
+	count int
+	first string
+}
+
+func (o *oddMembers) add(name string) {
+	if o.count++; o.count == 1 || name < o.first {
+		o.first = name
+	}
+}
+
+// notes says how many there are.
+func (o *oddMembers) notes(archive string) []string {
+	if o.count == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s left out: links to no file in the archive, devices or pipes (%.80q first)",
+		filepath.Base(archive), terminal.Count(o.count, "member"), o.first)}
+}
+
+// followLinks gives symbolic links the members that they lead to. The others are odd.
+func followLinks[M any](members map[string]M, links map[string]string, odd *oddMembers) {
+	const most = 40 // links that lead to links, as in Linux
+	for range most {
+		for name, to := range links {
+			target, known := members[path.Join(path.Dir(name), to)]
+			if _, twice := members[name]; known && !twice {
+				members[name] = target
+				delete(links, name)
+			}
+		}
+	}
+	for name := range links {
+		odd.add(name)
+	}
 }
 
 // memberPath returns the path of a checked member name.

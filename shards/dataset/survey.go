@@ -1,23 +1,28 @@
 package dataset
 
 import (
+	"archive/tar"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/img"
+	"hgld/internal/regular"
 	"hgld/internal/spelling"
 	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/shards"
 )
 
-// Survey counts the images of a data set, without opening one.
+// Survey counts the images of a data set. It opens only files that are small enough for a pointer of Git LFS.
 type Survey struct {
 	// Levels names the levels, finest first.
 	Levels []string
@@ -27,6 +32,9 @@ type Survey struct {
 	Missing int
 	// FirstMissing names the first missing image.
 	FirstMissing string
+	// Pointers counts images in whose place Git LFS has left a pointer.
+	Pointers     int
+	firstPointer string
 
 	classNotes []string                        // on their names
 	classes    map[labels.Split]map[string]int // images of each finest class
@@ -49,6 +57,9 @@ func NewSurvey(ctx context.Context, src shards.Source) (*Survey, error) {
 	total := 0
 	for _, n := range s.Images {
 		total += n
+	}
+	if s.Pointers == total {
+		return nil, fmt.Errorf("none of the %s is there, but %s", terminal.Count(total, "image"), s.pointers())
 	}
 	if s.Missing == total {
 		return nil, fmt.Errorf("none of the %s is there; the first: %s; check the paths, and where they begin",
@@ -86,6 +97,11 @@ func (s *Survey) add(item *shards.Item) {
 			}
 		}
 	}
+	if isPointer(item) {
+		if s.Pointers++; s.Pointers == 1 {
+			s.firstPointer = shards.At(item.Path, item.Where)
+		}
+	}
 	if len(item.Names) == 0 || item.Names[0] == "" {
 		return
 	}
@@ -98,6 +114,29 @@ func (s *Survey) add(item *shards.Item) {
 			s.names[l][spelling.Form(name)] = true
 		}
 	}
+}
+
+// isPointer reports whether an image is a pointer of Git LFS, which has three lines. The build reports what cannot be
+// read.
+func isPointer(item *shards.Item) bool {
+	const mostBytes = 200
+	if item.Missing || item.Size == 0 || item.Size > mostBytes {
+		return false
+	}
+	r, err := item.Open()
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	head := make([]byte, len(img.LFSPointer))
+	_, err = io.ReadFull(r, head)
+	return err == nil && string(head) == img.LFSPointer
+}
+
+// pointers says what to do about pointers of Git LFS.
+func (s *Survey) pointers() string {
+	return fmt.Sprintf("%s of Git LFS, %s first; fetch the images: git lfs pull", terminal.Count(s.Pointers, "pointer"),
+		s.firstPointer)
 }
 
 // Lines is what a person reads of a survey: what is probably a mistake, how many images and classes
@@ -116,7 +155,7 @@ func (s *Survey) Lines() (list []string) {
 		list = append(list, fmt.Sprintf("%s: %s", s.Levels[l], terminal.Count(len(names), "class")))
 	}
 	if err := s.Learnable(); err != nil {
-		list = append(list, fmt.Sprintf("careful: %v; add images before training, or evaluate alone (shards.split: test)",
+		list = append(list, fmt.Sprintf("warning: %v; add images before training, or evaluate alone (shards.split: test)",
 			err))
 	}
 	return list
@@ -126,6 +165,9 @@ func (s *Survey) Lines() (list []string) {
 func (s *Survey) notes() (list []string) {
 	if s.Missing > 0 {
 		list = append(list, fmt.Sprintf("%s missing, %s first", terminal.Count(s.Missing, "image"), s.FirstMissing))
+	}
+	if s.Pointers > 0 {
+		list = append(list, "among the images are "+s.pointers())
 	}
 	return append(list, s.classNotes...)
 }
@@ -185,26 +227,71 @@ func (s *Survey) Test() (query, gallery labels.Split) {
 var tables = []string{".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".ndjson"}
 
 // Kind returns the importer for images that only their path describes: csv for a table, parquet for
-// a Parquet file or a folder with some, and folder for another folder or an archive.
+// a Parquet file or a folder with some, webdataset for TAR files of samples, coco for annotations in its format, and
+// folder for another folder or an archive.
 func Kind(input string) string {
 	info, err := os.Stat(input)
 	switch {
 	case err == nil && info.IsDir():
-		if holdsParquet(input) {
+		if len(cocoFiles(input, cocoNames...)) > 0 {
+			return "coco"
+		}
+		if len(metadataFiles(input)) > 0 {
+			return "csv"
+		}
+		if log, _ := tableLog(input); log != "" || holdsParquet(input) {
 			return "parquet"
 		}
-	case slices.Contains(tables, strings.ToLower(filepath.Ext(input))):
+		for _, pattern := range []string{"*.tar", "*/*.tar"} {
+			if found, err := fs.Glob(os.DirFS(input), pattern); err == nil && len(found) > 0 &&
+				holdsSamples(filepath.Join(input, found[0])) {
+				return "webdataset"
+			}
+		}
+	case slices.Contains(tables, strings.ToLower(filepath.Ext(strings.TrimSuffix(input, ".gz")))):
 		return "csv"
 	case isParquet(input):
 		return "parquet"
+	case holdsSamples(input):
+		return "webdataset"
 	}
 	return "folder"
 }
 
-// holdsParquet reports whether a Parquet file lies at the top of a folder or in a folder there, as
-// in those that the Hub serves.
+// holdsSamples reports whether a TAR file begins with a sample of WebDataset: an image and a file of its classes, which
+// share a name up to the first dot.
+func holdsSamples(name string) bool {
+	f, err := regular.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	key, image, classes := "", false, false
+	for in := tar.NewReader(f); ; {
+		h, err := in.Next()
+		if err != nil {
+			return image && classes
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		dir, base := path.Split(h.Name)
+		stem, ext, _ := strings.Cut(base, ".")
+		if stem = dir + stem; key != "" && stem != key {
+			return image && classes
+		}
+		key = stem
+		image = image || isImage(base)
+		ext = strings.ToLower(ext)
+		classes = classes || slices.Contains([]string{"cls", "class", "label"}, ext) ||
+			ext == "json" && dir == "" // in a folder of a class, it may describe the image
+	}
+}
+
+// holdsParquet reports whether a Parquet file lies at the top of a folder or up to two folders deep, as in those that
+// the Hub serves: data/train-00000-of-00001.parquet, default/train/0000.parquet.
 func holdsParquet(folder string) bool {
-	for _, pattern := range []string{"*.parquet", "*/*.parquet"} {
+	for _, pattern := range []string{"*.parquet", "*/*.parquet", "*/*/*.parquet"} {
 		if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
 			return true
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -15,22 +16,12 @@ func TestSurveyCountsImagesAndClasses(t *testing.T) {
 	for _, path := range []string{"train/fruit/apple/1.png", "train/fruit/apple/2.png", "train/leek/leek/1.png",
 		"test/fruit/pear/1.png"} {
 		file := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(t, os.WriteFile(file, []byte("x"), 0o644))
 	}
-	src, err := Folder{}.Open(context.Background(), Settings{Input: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(Folder{}.Open(context.Background(), Settings{Input: dir}))(t)
 	defer src.Close()
-	s, err := NewSurvey(context.Background(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewSurvey(context.Background(), src))(t)
 	if s.Images[labels.Train] != 3 || s.Images[labels.Test] != 1 || len(s.Levels) != 2 {
 		t.Errorf("%+v, want 3 and 1 images of 2 levels", s)
 	}
@@ -63,15 +54,9 @@ func TestSurveyFindsTheFaultsOfABuild(t *testing.T) {
 
 func TestSurveyNotesLikelyMistakes(t *testing.T) {
 	dir := tree{"t.csv": "path,level_0\n1.jpg,Apple\n2.jpg,apple \n3.jpg,pear\n", "1.jpg": "x", "2.jpg": "y"}.folder(t)
-	src, err := CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(CSV{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "t.csv")}))(t)
 	defer src.Close()
-	s, err := NewSurvey(t.Context(), src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewSurvey(t.Context(), src))(t)
 	want := []string{"1 image missing, 3.jpg (t.csv:4) first",
 		`level_0: "Apple" and "apple " are two classes; if they are one, spell them alike`}
 	if got := s.notes(); !slices.Equal(got, want) {
@@ -84,9 +69,7 @@ func TestSurveyNotesLikelyMistakes(t *testing.T) {
 func TestWithinFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.MkdirAll(at("photos/fruit"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(at("photos/fruit"), 0o755))
 	if err := os.Symlink("photos", at("link")); err != nil {
 		t.Skip(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/md5"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -230,13 +231,23 @@ func publishedMD5(tar string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fields := strings.Fields(string(text))
-		if len(fields) == 0 || len(fields[0]) != 2*md5.Size {
-			return "", fmt.Errorf("%s: %.80q is not an MD5 sum; download the file again", file, strings.TrimSpace(string(text)))
+		sum, err := parseMD5(text)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w; remove it, and download it again", file, err)
 		}
-		return strings.ToLower(fields[0]), nil
+		return sum, nil
 	}
 	return "", nil
+}
+
+// parseMD5 returns the sum at the start of a file that md5sum writes.
+func parseMD5(text []byte) (string, error) {
+	sum, _, _ := strings.Cut(string(text), " ")
+	sum = strings.TrimSpace(sum)
+	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != md5.Size {
+		return "", fmt.Errorf("%.80q is not an MD5 sum", strings.TrimSpace(string(text)))
+	}
+	return strings.ToLower(sum), nil
 }
 
 // Close closes the TARs and the folder.

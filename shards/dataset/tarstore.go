@@ -30,6 +30,7 @@ type tarStore struct {
 	members map[string]extent
 	stamp   string                  // of every member
 	sums    func() (tarSums, error) // of the whole file, which is read once
+	odd     oddMembers
 }
 
 type extent struct{ at, size int64 }
@@ -115,9 +116,11 @@ func (s *tarStore) index() error {
 	base := filepath.Base(s.name)
 	r := tar.NewReader(s.file)
 	var end int64 // of the last member, in whole blocks
+	links := map[string]string{}
 	for n := 0; ; n++ {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
+			followLinks(s.members, links, &s.odd)
 			return s.checkEnd(end)
 		}
 		if errors.Is(err, tar.ErrHeader) && n > 0 {
@@ -133,14 +136,20 @@ func (s *tarStore) index() error {
 			return err
 		}
 		end = wholeBlocks(at)
+		if h.Typeflag == tar.TypeXGlobalHeader { // its name is of its writer's own choice
+			continue
+		}
 		if err := checkMember(s.name, h.Name); err != nil {
 			return err
 		}
 		bad := func(why string) error { return fmt.Errorf("%s: member %.80q %s", base, h.Name, why) }
 		switch h.Typeflag {
-		case tar.TypeDir, tar.TypeXGlobalHeader:
+		case tar.TypeDir:
 			continue
 		case tar.TypeReg:
+		case tar.TypeSymlink:
+			links[memberPath(h.Name)] = h.Linkname
+			continue
 		case tar.TypeLink:
 			of, known := s.members[memberPath(h.Linkname)]
 			if !known {
@@ -151,17 +160,16 @@ func (s *tarStore) index() error {
 			}
 			continue
 		case tar.TypeGNUSparse:
-			return bad("is a sparse file; pack it as a plain one")
 		default:
-			if mode := h.FileInfo().Mode(); !mode.IsRegular() {
-				return bad("is " + kindOf(mode) + ", not a plain file")
-			}
-			return bad(fmt.Sprintf("is of unknown type %.80q", h.Typeflag))
+			s.odd.add(h.Name)
+			continue
 		}
+		sparse := h.Typeflag == tar.TypeGNUSparse
 		for key := range h.PAXRecords {
-			if strings.HasPrefix(key, "GNU.sparse.") {
-				return bad("is a sparse file; pack it as a plain one")
-			}
+			sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
+		}
+		if sparse {
+			return bad("is a sparse file; pack it as a plain one")
 		}
 		if h.Size < 0 || h.Size > s.was.Size()-at {
 			return bad(fmt.Sprintf("has %d bytes, but the archive ends %d bytes after its header", h.Size, s.was.Size()-at))
@@ -267,5 +275,7 @@ func (s *tarStore) input(context.Context, []byte) (shards.Input, error) {
 	sums, err := s.sums()
 	return sums.input, errors.Join(err, s.unchanged())
 }
+
+func (s *tarStore) notes() []string { return s.odd.notes(s.name) }
 
 func (s *tarStore) Close() error { return s.file.Close() }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/classes"
 	"hgld/internal/csvfile"
 	"hgld/internal/regular"
 	"hgld/internal/spelling"
@@ -68,22 +69,23 @@ func (b *below) read(r *csvfile.Reader, noClass []string) error {
 	if err != nil {
 		return err
 	}
-	missing, _, err := findMissing(b.levels[b.joins:], noClass, func(yield func([]string, string) bool) {
+	o := classes.Options{Missing: noClass, Independent: true}
+	read, err := classes.Look(b.levels[b.joins:], o, classes.Table{Rows: func(yield func([]string, string) bool) {
 		for _, row := range rows {
 			if !yield(row.names, row.where) {
 				return
 			}
 		}
-	})
+	}})
 	if err != nil {
 		return err
 	}
 	tree := labels.NewBuilder(b.levels[b.joins:]...)
 	for _, row := range rows {
-		for l, name := range row.names {
-			if missing[l].Is(name) {
+		for l, name := range read.Read(0, row.names) {
+			if name == "" {
 				return fmt.Errorf("%s: %.80q: want a class in every column, and %s is %.80q", row.where,
-					strings.Join(row.names, ","), b.levels[b.joins+l], name)
+					strings.Join(row.names, ","), b.levels[b.joins+l], row.names[l])
 			}
 			row.names[l] = spelling.Form(name)
 		}
@@ -101,7 +103,7 @@ func (b *below) read(r *csvfile.Reader, noClass []string) error {
 // rows reads the rows, and the levels from the header.
 func (b *below) rows(r *csvfile.Reader) (rows []taxonRow, err error) {
 	r.Trim()
-	header, err := r.Read()
+	header, err := classes.ReadHeading(r)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 )
 
@@ -15,23 +16,15 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 	images, table := filepath.Join(dir, "images"), filepath.Join(dir, "makes.csv")
 	for _, name := range []string{"Audi/A4/1.jpg", "Audi/TT/2.jpg", "Fiat/500/3.jpg"} {
 		path := filepath.Join(images, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte("x"), 0o644))
 	}
 	var noClass []string
 	read := func(text string) (names []string, src shards.Source, err error) {
 		t.Helper()
-		if err := os.WriteFile(table, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(table, []byte(text), 0o644))
 		folders, err := Folder{}.Open(t.Context(), Settings{Input: images, Levels: []string{"model", "make"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { folders.Close() })
 		if src, err = Below(t.Context(), folders, table, noClass); err != nil {
 			return nil, nil, err
@@ -81,19 +74,13 @@ func TestTaxonomyAddsCoarserLevels(t *testing.T) {
 func TestTaxonomyKnowsBothFormsOfALetter(t *testing.T) {
 	dir := t.TempDir()
 	table := filepath.Join(dir, "t.csv")
-	if err := os.MkdirAll(filepath.Join(dir, "images", "Citroe\u0308n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "images", "Citroe\u0308n"), 0o755))
 	for name, text := range map[string]string{"images/Citroe\u0308n/1.jpg": "x",
 		"t.csv": "make,origin\nCitro\u00ebn,France\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	src, err := Folder{}.Open(t.Context(), Settings{Input: filepath.Join(dir, "images"), Levels: []string{"make"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer src.Close()
 	if src, err = Below(t.Context(), src, table, nil); err != nil {
 		t.Fatal(err)

@@ -12,14 +12,13 @@ import (
 	"syscall"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 )
 
 func TestSplitWhoseFolderCannotBeReadHasNoMissingImages(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("train", filepath.Join(dir, "train")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("train", filepath.Join(dir, "train")))
 	if err := (&tarSet{name: dir}).index(t.Context(), "train"); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("error %v, want one of the folder train", err)
 	}

@@ -11,9 +11,12 @@ import (
 	"iter"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"hgld/internal/classes"
 	"hgld/internal/spelling"
 	"hgld/labels"
 	"hgld/shards"
@@ -34,7 +37,7 @@ import (
 // The layout is described at https://github.com/webdataset/webdataset.
 type WebDataset struct{}
 
-// Open reads the names of all members and the classes, and no image. It returns an *OrderError if the
+// Open reads the names of all members and the classes, and no image. It returns a [classes.OrderError] if the
 // levels appear to be coarsest first.
 func (WebDataset) Open(ctx context.Context, s Settings) (shards.Source, error) {
 	if s.Images != "" || s.Labels != "" || s.Columns != (Columns{Split: s.Columns.Split}) {
@@ -89,7 +92,7 @@ type webRow struct {
 var usualLabels = []string{"cls", "class", "label"}
 
 func (src *webSource) open(ctx context.Context, s Settings) (err error) {
-	if src.keep, err = keepsUneven(s); err != nil {
+	if src.keep, err = keepsPartial(s); err != nil {
 		return err
 	}
 	if err := src.openConverted(s.Input); err != nil {
@@ -113,38 +116,18 @@ func (src *webSource) open(ctx context.Context, s Settings) (err error) {
 			return fmt.Errorf("%s: %w", file.name, err)
 		}
 	}
-	if err := src.clearMissing(ctx, s.NoClass); err != nil {
-		return err
+	o := classes.Options{Missing: s.NAValues, Exact: src.own}
+	if src.own && len(o.Missing) == 0 { // null says it, and every text is a name
+		o.Missing = []string{spelling.MissingEmpty}
 	}
-	order, note, err := orderOf(src.levels, src.rows(ctx))
-	if err != nil || order == nil {
-		return err
-	}
-	src.levels, src.notes = inOrder(src.levels, order), append(src.notes, note)
-	for _, f := range src.files {
-		for i, s := range f.samples {
-			if len(s.names) > 0 {
-				f.samples[i].names = inOrder(s.names, order)
-			}
-		}
-	}
-	return nil
-}
-
-// clearMissing empties the classes that mean none. In files of hgld, null says it, and every text is a name.
-func (src *webSource) clearMissing(ctx context.Context, asked []string) error {
-	if src.own && len(asked) == 0 {
-		asked = []string{spelling.MissingEmpty}
-	}
-	missing, notes, err := findMissing(src.levels, asked, src.rows(ctx))
+	read, err := classes.Look(src.levels, o, classes.Table{Rows: src.rows(ctx)})
 	if err != nil {
 		return err
 	}
-	src.notes = append(src.notes, notes...)
+	src.levels, src.notes = read.Levels, append(src.notes, read.Notes...)
 	for _, f := range src.files {
 		for i, s := range f.samples {
-			missing.clear(s.names)
-			f.samples[i].names = unnamed(s.names)
+			f.samples[i].names = unnamed(read.Read(0, s.names))
 		}
 	}
 	return nil
@@ -220,7 +203,13 @@ func (src *webSource) read(ctx context.Context, f *webFile, settings Settings) e
 		splits.add(cell)
 	}
 	if len(f.samples) == 0 {
-		return errors.New("no sample has an image (jpg, jpeg, png, gif, webp, bmp, tif, tiff)")
+		text := "no sample has an image (jpg, jpeg, png, gif, webp, bmp, tif, tiff)"
+		if i := slices.IndexFunc(members, func(m entry) bool { return isImage(m.path) }); i >= 0 {
+			key, ext, _ := strings.Cut(path.Base(members[i].path), ".")
+			text += fmt.Sprintf(": a key ends at the first dot of a name, so %s is the member %s of the sample %s; write the "+
+				"samples with keys without dots", members[i].path, ext, key)
+		}
+		return errors.New(text)
 	}
 	return src.takeSplits(f, splits)
 }
@@ -264,7 +253,7 @@ func (f *webFile) fields(members map[string]string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(strings.NewReader(text))
+	d := json.NewDecoder(strings.NewReader(strictJSON(text)))
 	d.UseNumber() // a class 20221102000000 is no 2.0221102e+13
 	if err := d.Decode(&fields); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -347,7 +336,23 @@ func (f *webFile) text(member string) (string, error) {
 	}
 	defer r.Close()
 	data, err := io.ReadAll(r)
+	if err == nil && (!utf8.Valid(data) || slices.Contains(data, 0)) {
+		err = fmt.Errorf("%s is not text; want a class or JSON in UTF-8", member)
+	}
 	return strings.TrimSpace(string(data)), err
+}
+
+// looseNumber matches texts, in which nothing is replaced, and the numbers that Python writes and JSON lacks.
+var looseNumber = regexp.MustCompile(`"(\\.|[^"\\])*"|-?\b(NaN|Infinity)\b`)
+
+// strictJSON returns JSON as Python writes it without a byte order mark, and with null for NaN and infinities.
+func strictJSON(text string) string {
+	return looseNumber.ReplaceAllStringFunc(strings.TrimPrefix(text, "\ufeff"), func(found string) string {
+		if found[0] == '"' {
+			return found
+		}
+		return "null"
+	})
 }
 
 // rows are the classes of all samples.
@@ -381,7 +386,7 @@ func (src *webSource) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 				if err == nil {
 					err = ctx.Err()
 				}
-				item := shards.Item{Path: f.name + "/" + s.image, Split: s.split, Names: s.names, Uneven: src.keep,
+				item := shards.Item{Path: f.name + "/" + s.image, Split: s.split, Names: s.names, Partial: src.keep,
 					Landmark: -1, Size: e.size, Stamp: e.stamp}
 				item.Where, item.ID = item.Path, shards.NewImageID(item.Path)
 				if s.row != nil {

@@ -9,46 +9,33 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 )
 
 // tarOf writes a TAR file of members: name, content, name, content …
 func tarOf(t *testing.T, path string, members ...string) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
 	w := tar.NewWriter(f)
 	for i := 0; i < len(members); i += 2 {
-		if err := w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.WriteHeader(&tar.Header{Name: members[i], Size: int64(len(members[i+1])), Mode: 0o644}))
 		if _, err := io.WriteString(w, members[i+1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 }
 
 // described lists the items of a source.
 func described(t *testing.T, src shards.Source) (items []string) {
 	t.Helper()
 	for item, err := range src.Items(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := item.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		r := must.Get(item.Open())(t)
 		data, err := io.ReadAll(r)
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 		if err != nil || int64(len(data)) != item.Size {
 			t.Errorf("%s has %d bytes, %v, want %d", item.Path, len(data), err, item.Size)
 		}
@@ -62,10 +49,7 @@ func TestWebDatasetReadsSamples(t *testing.T) {
 	tarOf(t, filepath.Join(dir, "train-000000.tar"), "a/1.jpg", "one", "a/1.json", `{"fine": "gala", "coarse": 7, "url": "x"}`,
 		"a/2.seg.png", "mask", "a/2.JPEG", "two", "a/2.json", `{"fine": "kiwi", "coarse": 8}`, "readme.txt", "no image")
 	tarOf(t, filepath.Join(dir, "val-000000.tar"), "3.json", `{"coarse": 7, "fine": null}`, "3.webp", "three", "3.fine", "fuji\n")
-	src, err := WebDataset{}.Open(t.Context(), Settings{Input: dir, Levels: []string{"coarse", "fine"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(WebDataset{}.Open(t.Context(), Settings{Input: dir, Levels: []string{"coarse", "fine"}}))(t)
 	defer src.Close()
 	const note = `the levels are read as fine,coarse, finest first: in the order coarse,fine, coarse "7" has two parents: ` +
 		`"gala" (train-000000.tar/a/1.jpg) and "fuji" (val-000000.tar/3.webp)`
@@ -88,10 +72,7 @@ func TestWebDatasetReadsSamples(t *testing.T) {
 func TestWebDatasetHasAUsualClass(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "train.tar")
 	tarOf(t, path, "1.jpg", "one", "1.cls", "20221102000000", "2.jpg", "two", "2.cls", "-1")
-	src, err := WebDataset{}.Open(t.Context(), Settings{Input: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(WebDataset{}.Open(t.Context(), Settings{Input: path}))(t)
 	defer src.Close()
 	want := []string{`train.tar/1.jpg train ["20221102000000"] one`, `train.tar/2.jpg train [] two`}
 	if got := described(t, src); !slices.Equal(got, want) || !slices.Equal(src.Levels(), []string{"cls"}) {

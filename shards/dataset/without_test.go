@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/shards"
 )
 
@@ -13,13 +14,9 @@ func TestWithoutLeavesOutWhatAFileLists(t *testing.T) {
 	dir := gldv2Folder(t, true)
 	list := filepath.Join(t.TempDir(), "overlap.txt")
 	leave := func(text string) (paths []string, src *Excluding, err error) {
-		if err := os.WriteFile(list, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(list, []byte(text), 0o644))
 		all, err := GLDv2{}.Open(t.Context(), Settings{Input: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { all.Close() })
 		if src, err = Without(t.Context(), all, list); err != nil {
 			return nil, nil, err
@@ -38,6 +35,11 @@ func TestWithoutLeavesOutWhatAFileLists(t *testing.T) {
 		"index/4/0/0/400000000000000e.jpg", "test/5/0/0/500000000000000f.jpg"}
 	if err != nil || !slices.Equal(got, want) || src.Unknown() != 1 {
 		t.Fatalf("%v, %q, want %q, and ffff unknown", err, got, want)
+	}
+	got, src, err = leave("id,path,class\n000000000000000a,moved.jpg,x\n" +
+		",index/3/0/0/300000000000000d.jpg,\"y, z\"\nffff,,\n")
+	if err != nil || !slices.Equal(got, want) || src.Unknown() != 1 {
+		t.Fatalf("a table: %v, %q, want %q, and ffff unknown", err, got, want)
 	}
 	all, err := src.Inputs(t.Context(), func(int) bool { return true })
 	if last := all[len(all)-1]; err != nil || last.Name != "overlap.txt" || last.Bytes == 0 {

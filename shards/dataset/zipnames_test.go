@@ -15,6 +15,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
+
+	"hgld/internal/testing/must"
 )
 
 // zipOf packs empty files under names as they are.
@@ -27,13 +29,9 @@ func zipOf(t *testing.T, headers ...zip.FileHeader) string {
 		if err == nil {
 			_, err = io.WriteString(f, "x")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return archive(t, "images.zip", out.Bytes())
 }
 
@@ -48,10 +46,7 @@ func TestZipNamesAreReadInTheirEncoding(t *testing.T) {
 		{"日本", japanese.ShiftJIS, "Shift JIS"}, {"ねこカメラ", japanese.ShiftJIS, "Shift JIS"},
 		{"Größe", charmap.Windows1252, "Windows-1252"},
 	} {
-		raw, err := c.NewEncoder().String("pics/" + c.name + "/1.jpg")
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(c.NewEncoder().String("pics/" + c.name + "/1.jpg"))(t)
 		src, err := Folder{}.Open(t.Context(), Settings{Input: zipOf(t, zip.FileHeader{Name: raw, NonUTF8: true},
 			zip.FileHeader{Name: "pics/b/2.jpg"})})
 		if err != nil {
@@ -98,13 +93,9 @@ func TestHardLinksInATarAreTheirFiles(t *testing.T) {
 		if err == nil && h.Size > 0 {
 			_, err = w.Write([]byte("x"))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	got, err := items(t, Folder{}, Settings{Input: archive(t, "images.tar", out.Bytes())})
 	if want := []string{"a/1.jpg train a", "b/2.jpg train b"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)

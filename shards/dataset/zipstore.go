@@ -24,6 +24,7 @@ type zipStore struct {
 	file    *os.File
 	members map[string]*zip.File
 	note    string // how names were read that are not UTF-8
+	odd     oddMembers
 }
 
 func openZip(name string) (store, error) {
@@ -57,6 +58,7 @@ func (s *zipStore) index() error {
 		return fmt.Errorf("%s: %w", base, err)
 	}
 	s.note = names.note
+	links := map[string]string{}
 	for i, f := range archive.File {
 		name := names.names[i]
 		if name == "" {
@@ -73,8 +75,14 @@ func (s *zipStore) index() error {
 		switch {
 		case mode.IsDir(), strings.HasSuffix(name, "/"):
 			continue
+		case mode&fs.ModeSymlink != 0:
+			if links[memberPath(name)], err = linkIn(f); err != nil {
+				return bad(err.Error())
+			}
+			continue
 		case !mode.IsRegular():
-			return bad("is " + kindOf(mode) + ", not a plain file")
+			s.odd.add(name)
+			continue
 		case f.Flags&1 != 0:
 			return bad("is encrypted")
 		case f.Method != zip.Store && f.Method != zip.Deflate:
@@ -86,7 +94,20 @@ func (s *zipStore) index() error {
 		}
 		s.members[p] = f
 	}
+	followLinks(s.members, links, &s.odd)
 	return s.checkStart(archive.File)
+}
+
+// linkIn returns where a symbolic link leads: its content.
+func linkIn(f *zip.File) (string, error) {
+	r, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	const longest = 4096
+	to, err := io.ReadAll(io.LimitReader(r, longest))
+	return string(to), err
 }
 
 // methodName names a method of packing by its number.
@@ -121,20 +142,6 @@ func (s *zipStore) checkStart(members []*zip.File) error {
 	}
 	return fmt.Errorf("%s: begins with a file that its list of %d files lacks, as if it had been appended to another "+
 		"archive; unpack both, and name the folder", filepath.Base(s.name), len(members))
-}
-
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "something irregular"
 }
 
 func (s *zipStore) list(context.Context) ([]entry, error) {
@@ -177,10 +184,11 @@ func (s *zipStore) input(ctx context.Context, _ []byte) (shards.Input, error) {
 }
 
 func (s *zipStore) notes() []string {
-	if s.note == "" {
-		return nil
+	notes := s.odd.notes(s.name)
+	if s.note != "" {
+		notes = append(notes, filepath.Base(s.name)+": "+s.note)
 	}
-	return []string{filepath.Base(s.name) + ": " + s.note}
+	return notes
 }
 
 func (s *zipStore) Close() error { return s.file.Close() }

@@ -39,6 +39,8 @@ type Examples struct {
 	set    *shards.Set
 	rows   map[string][]image // of the set, by the landmark's class: its labels.LandmarkKey
 
+	decoder *img.Decoder
+
 	mu     sync.Mutex
 	images map[string]image // by the name that the page asks for
 }
@@ -88,7 +90,10 @@ func Open(d *labels.Draft, tags, images string) (*Examples, error) {
 		return nil, err
 	}
 	x := &Examples{draft: d, tags: f, lines: make([][]int64, len(d.Tags)), images: map[string]image{}}
-	err = x.indexTags()
+	x.decoder, err = img.DefaultDecoder()
+	if err == nil {
+		err = x.indexTags()
+	}
 	if err == nil && images != "" {
 		err = x.openImages(images)
 	}
@@ -336,12 +341,9 @@ func (x *Examples) Thumbnail(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := new(img.Decoder).Decode(data)
+	m, err := x.decoder.Small(data, thumbnailSide, img.Bilinear)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", name, err)
-	}
-	if w, h := img.ShortSide(m.W, m.H, thumbnailSide); w < m.W {
-		m = img.Resize(m, w, h, img.Bilinear)
 	}
 	return img.EncodeJPEG(m, 85, nil) // a profile may be larger than the thumbnail
 }

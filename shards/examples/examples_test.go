@@ -13,7 +13,8 @@ import (
 	"testing"
 
 	"hgld/internal/img"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -45,21 +46,15 @@ func (p landmarkPictures) Items(context.Context) iter.Seq2[shards.Item, error] {
 
 func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, sketch.Picture(0, 1, 2, 200)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&picture, sketch.Picture(0, 1, 2, 200)))
 	dir := t.TempDir()
 	set, folder := filepath.Join(dir, "shards"), filepath.Join(dir, "pictures")
 	if _, err := shards.Build(t.Context(), landmarkPictures{picture.Bytes()}, set, shards.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(folder, "5"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(folder, "5"), 0o755))
 	for _, name := range []string{"a.png", "b.PNG", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(folder, "5", name), picture.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, "5", name), picture.Bytes(), 0o644))
 	}
 	draft := &labels.Draft{Tags: []labels.DraftTag{{Tag: labels.Tag{Name: "church", QID: "Q1"}}}}
 	records := []labels.Record{
@@ -68,17 +63,13 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 	}
 	tags := filepath.Join(dir, "tags.jsonl")
 	var file bytes.Buffer
-	if err := labels.WriteTags(&file, labels.TagsHeader{}, records); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, labels.WriteTags(&file, labels.TagsHeader{}, records))
 	if err := os.WriteFile(tags, bytes.TrimSuffix(file.Bytes(), []byte("\n")), 0o644); err != nil { // as cut by hand
 		t.Fatal(err)
 	}
 	for _, images := range []string{set, filepath.Join(set, "data"), folder} {
 		x, err := Open(draft, tags, images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var titles []string
 		var named [][]string
 		err = x.Examples(0, 6, func(title, _ string, images []string) {
@@ -110,15 +101,9 @@ func TestExamplesHaveImagesOfShardsAndOfAFolder(t *testing.T) {
 func TestExamplesRefuseAFolderWithoutLandmarks(t *testing.T) {
 	dir := t.TempDir()
 	tags, flat := filepath.Join(dir, "tags.jsonl"), filepath.Join(dir, "flat")
-	if err := os.WriteFile(tags, []byte(`{"hgld_tags":1}`+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(flat, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(flat, "0000_0.jpg"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(tags, []byte(`{"hgld_tags":1}`+"\n"), 0o644))
+	must.Do(t, os.Mkdir(flat, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(flat, "0000_0.jpg"), nil, 0o644))
 	for _, images := range []string{flat, filepath.Join(dir, "none")} {
 		_, err := Open(&labels.Draft{}, tags, images)
 		var missing *ImagesError
@@ -135,9 +120,7 @@ func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
 		`{"hgld_tags":99}` + "\n":         "tags.jsonl:1: ",
 		`{"hgld_tags":1}` + "\n{\"a\":\n": "tags.jsonl:2: ",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := Open(&labels.Draft{}, path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
@@ -146,12 +129,8 @@ func TestExamplesNameTheLineThatIsDamaged(t *testing.T) {
 
 func TestExamplesLimitsTheFileSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.jpg")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, largestImage+1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o644))
+	must.Do(t, os.Truncate(path, largestImage+1))
 	if _, err := readImage(path); err == nil {
 		t.Error("it is read")
 	}

@@ -52,27 +52,43 @@ type Records interface {
 	Draft() (path string, err error)
 }
 
-// Trace follows the files of a data set.
-type Trace struct {
+// trace follows the files of a data set.
+type trace struct {
 	records Records
 	made    shards.Provenance
 }
 
-// New starts a trace of a data set whose importer has these settings.
-func New(records Records, source any) *Trace {
-	return &Trace{records: records, made: shards.Provenance{Source: source}}
+// Of returns the provenance of a data set whose importer has the settings source. It follows source's hierarchy.json,
+// which numbers the classes, and its label file.
+func Of(ctx context.Context, records Records, source Settings) (shards.Provenance, error) {
+	t := &trace{records: records}
+	if path := source.Hierarchy; path != "" {
+		in, err := dataset.FileInput(ctx, path)
+		if err != nil {
+			return t.made, err
+		}
+		t.made.Hierarchy = &in
+		if err := t.hierarchy(ctx, path); err != nil {
+			return t.made, err
+		}
+	}
+	if source.Labels != "" {
+		if err := t.labels(ctx, source.Labels); err != nil {
+			return t.made, err
+		}
+	}
+	source, err := source.withoutFolders()
+	t.made.Source = source
+	return t.made, err
 }
 
-// Provenance returns what has been found so far.
-func (t *Trace) Provenance() shards.Provenance { return t.made }
-
 // end records that the provenance of a file is unknown, and why.
-func (t *Trace) end(path, format string, args ...any) {
+func (t *trace) end(path, format string, args ...any) {
 	t.made.Unknown = append(t.made.Unknown, filepath.Base(path)+": "+fmt.Sprintf(format, args...))
 }
 
 // noteChange notes a change by hand.
-func (t *Trace) noteChange(path string) error {
+func (t *trace) noteChange(path string) error {
 	command, err := t.records.Changed(path)
 	if command != "" {
 		t.end(path, "changed by hand since %s wrote it", command)
@@ -80,18 +96,8 @@ func (t *Trace) noteChange(path string) error {
 	return err
 }
 
-// Hierarchy follows the hierarchy.json that numbers the classes.
-func (t *Trace) Hierarchy(ctx context.Context, path string) error {
-	in, err := dataset.FileInput(ctx, path)
-	if err != nil {
-		return err
-	}
-	t.made.Hierarchy = &in
-	return t.hierarchy(ctx, path)
-}
-
-// Labels follows a label file, if it is as the project's stage has left it.
-func (t *Trace) Labels(ctx context.Context, path string) error {
+// labels follows a label file, if it is as the project's stage has left it.
+func (t *trace) labels(ctx context.Context, path string) error {
 	was, reason, err := t.records.Labels(path)
 	if err != nil {
 		return err
@@ -126,7 +132,7 @@ func (t *Trace) Labels(ctx context.Context, path string) error {
 
 // hierarchy follows a hierarchy.json by its origin to the draft, which lies beside it
 // or where the project keeps it.
-func (t *Trace) hierarchy(ctx context.Context, path string) error {
+func (t *trace) hierarchy(ctx context.Context, path string) error {
 	h, err := labels.OpenHierarchy(path)
 	if err != nil {
 		return err
@@ -173,7 +179,7 @@ func Weights(encoder string) string {
 }
 
 // draft follows a draft to its tags, unless the label file has led there.
-func (t *Trace) draft(ctx context.Context, path string) error {
+func (t *trace) draft(ctx context.Context, path string) error {
 	d, err := labels.OpenDraft(path)
 	if err != nil {
 		return err
@@ -203,7 +209,7 @@ func (t *Trace) draft(ctx context.Context, path string) error {
 }
 
 // scrape says where the tags are from.
-func (t *Trace) scrape(ctx context.Context, path string) error {
+func (t *trace) scrape(ctx context.Context, path string) error {
 	if err := t.noteChange(path); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/filehash"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -23,12 +24,11 @@ func (noRecords) Labels(string) (*LabelsRecord, string, error) {
 }
 
 func TestProvenanceEndsAtLabelsWithoutARecord(t *testing.T) {
-	trace := New(noRecords{}, nil)
-	if err := trace.Labels(t.Context(), "some/labels.csv"); err != nil {
+	got, err := Of(t.Context(), noRecords{}, Settings{Labels: "some/labels.csv"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := trace.Provenance(); got.Labels != nil ||
-		!slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
+	if got.Labels != nil || !slices.Equal(got.Unknown, []string{"labels.csv: no project is here"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -39,17 +39,13 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	tags := write("tags.jsonl", `{"hgld_tags":1}`+"\n"+
 		`{"landmark_id":1,"split":"train","category":"c","outcome":"ok","tag":"lake","source":"page"}`+"\n")
 	sum, _, err := filehash.SHA256(t.Context(), tags)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	weights := strings.Repeat("0123456789abcdef", 4)
 	encoder := "clip(12 layers of 512,sha256=" + weights + ")"
 	var text bytes.Buffer
@@ -57,16 +53,14 @@ func TestDraftIsFollowedByItsHashes(t *testing.T) {
 		Encoder: encoder, Weights: Weights(encoder), K: 1, Input: "tags.jsonl", InputSHA256: sum},
 		Tags:     []labels.DraftTag{{Tag: labels.Tag{Name: "lake"}, Landmarks: 1}},
 		Clusters: []labels.Cluster{{Name: "lake", Members: []labels.Member{{}}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	draft := write("draft.json", text.String())
 	follow := func() shards.Provenance {
-		found := New(noRecords{}, nil)
+		found := &trace{records: noRecords{}}
 		if err := found.draft(t.Context(), draft); err != nil {
 			t.Fatal(err)
 		}
-		return found.Provenance()
+		return found.made
 	}
 	made := follow()
 	if made.Clusters.Weights != weights || made.Scrape == nil || made.Scrape.Sources["page"] != 1 ||

@@ -1,6 +1,8 @@
 package provenance
 
 import (
+	"bytes"
+	"encoding/json"
 	"path/filepath"
 
 	"hgld/shards/dataset"
@@ -16,8 +18,8 @@ type Settings struct {
 	Levels       []string         `json:"levels,omitempty"`             // finest first
 	Split        string           `json:"split,omitempty"`              // of images without one
 	SplitFolders []string         `json:"split_folders,omitempty"`      // FOLDER=SPLIT or NAME=SPLIT
-	Uneven       string           `json:"uneven,omitempty"`             // what images at different depths mean; "" for the default
-	NoClass      []string         `json:"no_class,omitempty"`           // cells that mean no class
+	Partial      string           `json:"uneven,omitempty"`             // what images at different depths mean; "" for the default
+	NAValues     []string         `json:"no_class,omitempty"`           // cells that mean no class
 	Labelled     bool             `json:"labelled,omitempty"`           // only images with a class at every level
 	Unattributed bool             `json:"allow_unattributed,omitempty"` // images without author or licence too
 	Subset       string           `json:"subset,omitempty"`             // of gldv2's training images
@@ -26,18 +28,35 @@ type Settings struct {
 	Columns      *dataset.Columns `json:"columns,omitempty"`            // nil for the default
 }
 
-// DropFolders leaves the files without their folders, so that a data set does not depend
-// on where it was built.
-func (s *Settings) DropFolders() error {
+// MadeBy reports whether a BUILD.json records these settings.
+func (s Settings) MadeBy(text []byte) (bool, error) {
+	var was struct{ Source Settings }
+	if err := json.Unmarshal(text, &was); err != nil {
+		return false, err
+	}
+	s, err := s.withoutFolders()
+	if err != nil {
+		return false, err
+	}
+	before, err := json.Marshal(was.Source)
+	if err != nil {
+		return false, err
+	}
+	now, err := json.Marshal(s)
+	return bytes.Equal(before, now), err
+}
+
+// withoutFolders leaves the files without their folders, so that a data set does not depend on where it was built.
+func (s Settings) withoutFolders() (Settings, error) {
 	for _, path := range []*string{&s.Input, &s.Images, &s.Labels, &s.Hierarchy, &s.Exclude, &s.Taxonomy} {
 		if *path == "" {
 			continue
 		}
 		abs, err := filepath.Abs(*path) // "." has a name too
 		if err != nil {
-			return err
+			return s, err
 		}
 		*path = filepath.Base(abs)
 	}
-	return nil
+	return s, nil
 }

@@ -9,14 +9,9 @@ import (
 
 // Alias is a name that another library has for a network of this package.
 type Alias struct {
-	// Name is the entry of [All].
-	Name string
-
-	// Settings are those in which the network differs from the entry.
-	Settings map[string]any
-
-	// Stated is the preprocessing of the weights that the name names.
-	Stated Preprocessing
+	Name     string         // the entry of [All]
+	Settings map[string]any // those in which the network differs from the entry
+	Stated   Preprocessing  // the preprocessing of the weights that the name names
 }
 
 // aliasPatterns are names of timm, of transformers' hub, of open_clip and of torch.hub. The groups are size, patch and
@@ -94,40 +89,41 @@ func transformerOf(kind string, parts map[string]string, network, tag string) (n
 		return otherwise
 	}
 	of := sizes[strings.ToLower(parts["size"])[0]]
-	width, depth, heads, patch, side := of[0], of[1], of[2], number("patch", 16), number("side", 224)
+	v := ViT{Width: of[0], Depth: of[1], Heads: of[2], Patch: number("patch", 16), Input: number("side", 224)}
 	size := "-base"
-	if width < 768 {
+	if v.Width < 768 {
 		size = "-small"
 	}
 	kind, more, _ := strings.Cut(kind, "-")
 	switch kind {
 	case "vit":
-		return "vit" + size, ViT{width, depth, heads, patch, side}
+		return "vit" + size, v
 	case "deit":
 		if more != "" {
-			return "deit" + size + "-distilled", DeiT{width, depth, heads, patch, side, true}
+			return "deit" + size + "-distilled", DeiT{v, true}
 		}
-		return "deit" + size, DeiT{width, depth, heads, patch, side, false}
+		return "deit" + size, DeiT{v, false}
 	case "dinov2":
+		v.Patch = 14
 		if strings.HasPrefix(network, "vit_") {
-			side = 518 // timm keeps the size of the weights
+			v.Input = 518 // timm keeps the size of the weights
 		}
 		if more != "" {
-			return "dinov2" + size + "-registers", DINOv2{width, depth, heads, 14, side, 4}
+			return "dinov2" + size + "-registers", DINOv2{v, 4}
 		}
-		return "dinov2" + size, DINOv2{width, depth, heads, 14, side, 0}
+		return "dinov2" + size, DINOv2{v, 0}
 	case "clip":
 		projection := of[3]
 		if strings.Contains(tag, "_ft_") {
 			projection = 0 // a classifier is in its place
 		}
 		name = "clip-b16"
-		if patch == 32 {
+		if v.Patch == 32 {
 			name = "clip-b32"
 		}
-		return name, CLIP{width, depth, heads, patch, side, projection, "quick_gelu"}
+		return name, CLIP{v, projection, "quick_gelu"}
 	case "siglip":
-		return "siglip-b16", SigLIP{width, depth, heads, patch, side, "gelu_tanh"}
+		return "siglip-b16", SigLIP{v, "gelu_tanh"}
 	}
 	return "", nil
 }
@@ -136,9 +132,9 @@ func transformerOf(kind string, parts map[string]string, network, tag string) (n
 func differing(own, spec Spec) map[string]any {
 	a, b := reflect.ValueOf(own), reflect.ValueOf(spec)
 	list := map[string]any{}
-	for i := range a.NumField() {
-		if name := a.Type().Field(i).Name; !a.Field(i).Equal(b.Field(i)) {
-			list[strings.ToLower(name)] = b.Field(i).Interface()
+	for _, f := range reflect.VisibleFields(a.Type()) {
+		if x := b.FieldByIndex(f.Index); !f.Anonymous && !x.Equal(a.FieldByIndex(f.Index)) {
+			list[strings.ToLower(f.Name)] = x.Interface()
 		}
 	}
 	return list

@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 )
 
 // testdata/timm.txt lists what timm 1.0.31 says of its pretrained networks (timm.get_pretrained_cfg).
 func TestNamesOfTimmNameTheSameNetworks(t *testing.T) {
 	text, err := os.ReadFile("testdata/timm.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for line := range strings.Lines(string(text)) {
 		var name, filter, mode string
 		var size, resize int

@@ -40,6 +40,9 @@ type Spec interface {
 	Build(c nn.Scope, o Options) Backbone
 	// Facts returns what is known before Build.
 	Facts() Facts
+	// ONNX adds the network to a graph and returns the name of its result, [N,C,H,W] or [N,C]. images is
+	// the name of the input. A parameter p of Build is the weight Prefix + p.
+	ONNX(g Graph, images string) string
 }
 
 // Options are the settings that all backbones share.
@@ -47,8 +50,7 @@ type Options struct {
 	// FreezeNorm normalises by the running statistics in training too, as is usual with
 	// pretrained weights. γ and β are still trained.
 	FreezeNorm bool
-	// Classes is the number of classes of the published head; 0: no head, as in retrieval.
-	Classes int
+	Classes    int // the number of classes of the published head; 0: no head, as in retrieval
 }
 
 // Facts help to choose a backbone.
@@ -60,13 +62,17 @@ type Facts struct {
 	Heads     []string   // prefixes of the published head's tensors
 	Weights   []Weights  // published weights; the first is the usual choice
 	Mean, Std [3]float32 // of the pixels that the first of Weights was trained on
+	Filter    string     // that resized its images; "": it has no published weights
+	Resize    int        // short side before the crop to Input; 0: Input
+	Squash    bool       // the whole image was resized, not its short side
+	Unshown   Unshown    // what its tensors do not show
 }
 
 // Weights says where weights were published. hgld does not include them.
 type Weights struct {
-	From    string // library, and name in it
-	File    string // name of the file there
-	Licence string // as stated by the library; "": not stated
+	From    string `json:"from"`    // library, and name in it
+	File    string `json:"file"`    // name of the file there
+	Licence string `json:"licence"` // as stated by the library; "": not stated
 }
 
 // All lists the backbones with their defaults.
@@ -79,31 +85,28 @@ var All = registry.Table[Spec]{
 		Value: ResNet{Blocks: []int{3, 4, 6, 3}, Bottleneck: true}},
 	{Name: "resnet101", About: "ResNet-101 as torchvision has it (v1.5)",
 		Value: ResNet{Blocks: []int{3, 4, 23, 3}, Bottleneck: true}},
-	{Name: "vit-small", About: "ViT-S/16", Value: ViT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224}},
-	{Name: "vit-base", About: "ViT-B/16", Value: ViT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224}},
+	{Name: "vit-small", About: "ViT-S/16", Value: smallViT(16)},
+	{Name: "vit-base", About: "ViT-B/16", Value: baseViT(16)},
 	{Name: "deit-small", About: "DeiT-S/16 without the distillation token, from distilled weights",
-		Value: DeiT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224}},
+		Value: DeiT{ViT: smallViT(16)}},
 	{Name: "deit-base", About: "DeiT-B/16 without the distillation token, from distilled weights",
-		Value: DeiT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224}},
-	{Name: "deit-small-distilled", About: "DeiT-S/16 with both tokens",
-		Value: DeiT{Width: 384, Depth: 12, Heads: 6, Patch: 16, Input: 224, Distilled: true}},
-	{Name: "deit-base-distilled", About: "DeiT-B/16 with both tokens",
-		Value: DeiT{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Distilled: true}},
-	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, trained without labels",
-		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224}},
-	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, trained without labels",
-		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224}},
-	{Name: "dinov2-small-registers", About: "DINOv2 ViT-S/14 with 4 registers",
-		Value: DINOv2{Width: 384, Depth: 12, Heads: 6, Patch: 14, Input: 224, Registers: 4}},
-	{Name: "dinov2-base-registers", About: "DINOv2 ViT-B/14 with 4 registers",
-		Value: DINOv2{Width: 768, Depth: 12, Heads: 12, Patch: 14, Input: 224, Registers: 4}},
+		Value: DeiT{ViT: baseViT(16)}},
+	{Name: "deit-small-distilled", About: "DeiT-S/16 with both tokens", Value: DeiT{smallViT(16), true}},
+	{Name: "deit-base-distilled", About: "DeiT-B/16 with both tokens", Value: DeiT{baseViT(16), true}},
+	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, trained without labels", Value: DINOv2{ViT: smallViT(14)}},
+	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, trained without labels", Value: DINOv2{ViT: baseViT(14)}},
+	{Name: "dinov2-small-registers", About: "DINOv2 ViT-S/14 with 4 registers", Value: DINOv2{smallViT(14), 4}},
+	{Name: "dinov2-base-registers", About: "DINOv2 ViT-B/14 with 4 registers", Value: DINOv2{baseViT(14), 4}},
 	{Name: "clip-b32", About: "image tower of CLIP ViT-B/32 with its projection; OpenAI's activation",
-		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 32, Input: 224, Projection: 512, Activation: "quick_gelu"}},
+		Value: CLIP{baseViT(32), 512, "quick_gelu"}},
 	{Name: "clip-b16", About: "image tower of CLIP ViT-B/16 with its projection; OpenAI's activation",
-		Value: CLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Projection: 512, Activation: "quick_gelu"}},
-	{Name: "siglip-b16", About: "image tower of SigLIP ViT-B/16",
-		Value: SigLIP{Width: 768, Depth: 12, Heads: 12, Patch: 16, Input: 224, Activation: "gelu_tanh"}},
+		Value: CLIP{baseViT(16), 512, "quick_gelu"}},
+	{Name: "siglip-b16", About: "image tower of SigLIP ViT-B/16", Value: SigLIP{baseViT(16), "gelu_tanh"}},
 }
+
+// smallViT and baseViT are the usual sizes, for images of 224 pixels.
+func smallViT(patch int) ViT { return ViT{Width: 384, Depth: 12, Heads: 6, Patch: patch, Input: 224} }
+func baseViT(patch int) ViT  { return ViT{Width: 768, Depth: 12, Heads: 12, Patch: patch, Input: 224} }
 
 // imageNet holds the mean and the standard deviation of ImageNet's pixels.
 var imageNet = [2][3]float32{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}

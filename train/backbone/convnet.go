@@ -66,3 +66,16 @@ func (n *convnet) Stages() []Stage {
 	}
 	return stages
 }
+
+// ONNX adds the convolutions.
+func (s Convnet) ONNX(g Graph, x string) string {
+	in := 3
+	for i, out := range s.Widths {
+		y := convGraph(g, x, fmt.Sprintf("conv%d", i+1), fmt.Sprintf("bn%d", i+1), s.Strides[i], 1, false)
+		if s.Strides[i] == 1 && in == out {
+			y = g.Node("Add", []string{y, x})
+		}
+		x, in = g.Node("Relu", []string{y}), out
+	}
+	return x
+}

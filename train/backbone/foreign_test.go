@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -53,20 +54,14 @@ func TestForeignTowersGiveTheForeignEmbeddings(t *testing.T) {
 
 func exchange(t *testing.T, base string, spec backbone.Spec) {
 	tensors, _, err := tensorfile.ReadAll(base + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := cpu.New(0)
 	s := nn.NewStore()
 	net := spec.Build(s.Group("all"), backbone.Options{Classes: 1000}).(backbone.Classifier)
 	s.Allocate(b, 1)
-	if err := s.Import(b, tensors, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Import(b, tensors, ""))
 	x, err := tensor.Read(base+".case.safetensors", "images")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	images := uploadImages(b, wide(x.Data), x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3])
 	tape := grad.NewTape(b, device.NewArena(b)).Evaluate()
 	y := tape.Leaf(images, device.Array{})
@@ -80,21 +75,13 @@ func exchange(t *testing.T, base string, spec backbone.Spec) {
 	}
 	for i, v := range net.Logits(tape, y) {
 		want, err := tensor.Read(base+".case.safetensors", []string{"logits", "logits_dist"}[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		nntest.Near(t, "logits", download(t, b, v.Value), wide(want.Data), 1e-4) // float32 on both sides
 	}
 	out, err := s.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := os.Create(base + ".back.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
-	if err := tensorfile.WriteSafetensors(f, append(out, s.Counters()...), map[string]string{"format": "pt"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteSafetensors(f, append(out, s.Counters()...), map[string]string{"format": "pt"}))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn"
@@ -142,9 +143,7 @@ func (g *bench) compareRunning(t *testing.T, c goldenCase, s subject, b device.B
 	all := byName(t, s.store, b)
 	for i, name := range c.RunningNames {
 		got, err := all[s.rename(name)].Float64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		norm, dot := moments(got, name)
 		compareMoments(t, name, len(got), norm, dot, norms[i], dots[i], c.tolerance().out)
 	}
@@ -154,9 +153,7 @@ func (g *bench) compareRunning(t *testing.T, c goldenCase, s subject, b device.B
 func byName(t *testing.T, s *nn.Store, b device.Backend) map[string]tensorfile.Tensor {
 	t.Helper()
 	tensors, err := s.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	all := map[string]tensorfile.Tensor{}
 	for _, x := range tensors {
 		all[x.Name] = x

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -82,9 +83,7 @@ func subjectOf(t *testing.T, c goldenCase) subject {
 func specOf(t *testing.T, name string) backbone.Spec {
 	t.Helper()
 	spec, err := backbone.All.Get("backbone", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return spec
 }
 

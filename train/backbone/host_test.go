@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -21,27 +22,21 @@ func backend() device.Backend {
 func pooling(tb testing.TB, name string) backbone.Pooling {
 	tb.Helper()
 	p, err := backbone.Poolings.Get("pooling", name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return p
 }
 
 func standard(tb testing.TB, name string) nn.Layer {
 	tb.Helper()
 	s, err := backbone.Standards.Get("standard", name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	return s
 }
 
 func read(t *testing.T, f *tensorfile.File, name string) []float64 {
 	t.Helper()
 	v, err := f.Float64(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }
 

@@ -11,59 +11,24 @@ import (
 // Known is a network that a file of weights may fit: a backbone, or a published retrieval network
 // around one.
 type Known struct {
-	// Name is its name in All or Models.
-	Name string `json:"name"`
-
-	// About describes it.
-	About string `json:"about"`
-
-	// Net is set for a published retrieval net.
-	Net bool `json:"net"`
-
-	// Backbone is the name of the backbone.
-	Backbone string `json:"backbone"`
-
-	// Released is the name that the authors of the network use.
-	Released string `json:"released,omitempty"`
-
-	// Parameters is the number of trained values.
-	Parameters int `json:"parameters"`
-
-	// Embedding is the length of an embedding.
-	Embedding int `json:"embedding"`
-
-	// Input is the side of an image in pixels.
-	Input int `json:"input"`
-
-	// Weights says where weights of the backbone are published.
-	Weights []KnownWeights `json:"weights,omitempty"`
-
-	// Store holds the declared tensors, without values.
-	Store *nn.Store `json:"-"`
-
-	// Facts are the facts of the backbone.
-	Facts Facts `json:"-"`
-
-	// Model is the entry of Models, nil for a backbone.
-	Model *Model `json:"-"`
+	Name       string    `json:"name"`               // its name in All or Models
+	About      string    `json:"about"`              // describes it
+	Net        bool      `json:"net"`                // set for a published retrieval net
+	Backbone   string    `json:"backbone"`           // the name of the backbone
+	Released   string    `json:"released,omitempty"` // the name that the authors of the network use
+	Parameters int       `json:"parameters"`         // the number of trained values
+	Embedding  int       `json:"embedding"`          // the length of an embedding
+	Input      int       `json:"input"`              // the side of an image in pixels
+	Weights    []Weights `json:"weights,omitempty"`  // says where weights of the backbone are published
+	Store      *nn.Store `json:"-"`                  // the declared tensors, without values
+	Facts      Facts     `json:"-"`                  // the facts of the backbone
+	Model      *Model    `json:"-"`                  // the entry of Models, nil for a backbone
 
 	spec Spec // of the backbone
 }
 
-// KnownWeights says where a file of weights is published.
-type KnownWeights struct {
-	// From is the library or repository.
-	From string `json:"from"`
-
-	// File is the name of the file there.
-	File string `json:"file"`
-
-	// Licence is the licence of the weights, or Unstated.
-	Licence string `json:"licence"`
-}
-
-// Unstated stands for a licence that the library does not state.
-const Unstated = "not stated with the weights"
+// unstated stands for a licence that the library does not state.
+const unstated = "not stated with the weights"
 
 // KnownNetworks declares every backbone and every published network.
 func KnownNetworks() ([]Known, error) {
@@ -73,11 +38,8 @@ func KnownNetworks() ([]Known, error) {
 		m := Known{Name: e.Name, About: e.About, Backbone: e.Name, Embedding: f.Channels, Input: f.Input,
 			Store: nn.NewStore(), spec: e.Value, Facts: f}
 		for _, w := range f.Weights {
-			licence := w.Licence
-			if licence == "" {
-				licence = Unstated
-			}
-			m.Weights = append(m.Weights, KnownWeights{w.From, w.File, licence})
+			w.Licence = cmp.Or(w.Licence, unstated)
+			m.Weights = append(m.Weights, w)
 		}
 		e.Value.Build(m.Store.Group("backbone"), Options{})
 		m.Parameters = m.Store.Size()
@@ -93,10 +55,7 @@ func KnownNetworks() ([]Known, error) {
 		if _, err := e.Value.Build(m.Store); err != nil {
 			return nil, err
 		}
-		m.Parameters, m.Embedding = m.Store.Size(), e.Value.Dim
-		if e.Value.Dim == 0 {
-			m.Embedding = m.Facts.Channels
-		}
+		m.Parameters, m.Embedding = m.Store.Size(), cmp.Or(e.Value.Dim, m.Facts.Channels)
 		list = append(list, m)
 	}
 	return list, nil
@@ -104,23 +63,14 @@ func KnownNetworks() ([]Known, error) {
 
 // Fit describes how a file of weights fits a network.
 type Fit struct {
-	// Name is the name of the network.
-	Name string `json:"name"`
-
-	// Fits is set if the file has exactly the tensors of the network.
-	Fits bool `json:"fits"`
+	Name string `json:"name"` // the name of the network
+	Fits bool   `json:"fits"` // set if the file has exactly the tensors of the network
 
 	// Wrapper is the prefix that training programs had put before the names, such as "module.".
-	Wrapper string `json:"wrapper,omitempty"`
-
-	// Missing names the tensors that the file lacks.
-	Missing []string `json:"missing,omitempty"`
-
-	// Unexpected names the tensors that the network does not have.
-	Unexpected []string `json:"unexpected,omitempty"`
-
-	// Shapes describes the tensors whose shapes differ.
-	Shapes []string `json:"of_another_shape,omitempty"`
+	Wrapper    string   `json:"wrapper,omitempty"`
+	Missing    []string `json:"missing,omitempty"`          // names the tensors that the file lacks
+	Unexpected []string `json:"unexpected,omitempty"`       // names the tensors that the network does not have
+	Shapes     []string `json:"of_another_shape,omitempty"` // describes the tensors whose shapes differ
 }
 
 func (f Fit) differences() int { return len(f.Missing) + len(f.Unexpected) + len(f.Shapes) }
@@ -134,10 +84,7 @@ func FitAll(list []Known, tensors []tensorfile.Tensor) []Fit {
 			own = func(_ Spec, t []tensorfile.Tensor) ([]tensorfile.Tensor, string) { return Checkpoint(t) }
 		}
 		kept, wrapper := own(m.spec, tensors)
-		bad := m.Store.Compare(kept, "")
-		if bad == nil {
-			bad = &nn.MismatchError{}
-		}
+		bad := cmp.Or(m.Store.Compare(kept, ""), &nn.MismatchError{})
 		fits[i] = Fit{Name: m.Name, Wrapper: wrapper, Missing: bad.Missing, Unexpected: bad.Unexpected, Shapes: bad.Shapes}
 		fits[i].Fits = fits[i].differences() == 0
 	}

@@ -16,7 +16,7 @@ type Model struct {
 	Dim        int    // size of the projection; 0: none
 	FreezeNorm bool   // BatchNorm uses its running statistics in training too
 	Pretrained bool   // starts from published weights
-	PCA        bool   // the projection starts from FitPCA
+	PCA        bool   // the projection starts from principal components
 }
 
 // Models lists the networks of the papers' tables.

@@ -54,15 +54,6 @@ func (f *Features) Fit(k int) (*PCA, error) {
 // FeatureBytes returns the bytes that Features needs for n rows of c values.
 func FeatureBytes(n, c int) int64 { return pca.Bytes(n, c) }
 
-// FitPCA finds the first k components of features [n,C]; see Features.
-func FitPCA(features *tensor.Tensor, k int) (*PCA, error) {
-	f := new(Features)
-	if err := f.Add(features); err != nil {
-		return nil, err
-	}
-	return f.Fit(k)
-}
-
 // Linear returns the weight [K,C] and bias [K] of the layer that projects features of unit length
 // onto the components:
 //

@@ -9,24 +9,10 @@ import (
 
 // Pooling turns features [N,H,W,C] into one vector [N,C] for each image.
 type Pooling struct {
-	// New declares the parameters, if there are any, and returns the layer.
-	New func(c nn.Scope) nn.Layer
+	New func(c nn.Scope) nn.Layer // declares the parameters, if there are any, and returns the layer
 	// ONNX adds the layer to a graph and returns the name of its result. x [N,C,H,W] names the
 	// features; a parameter p of New is the weight "pooling.p".
 	ONNX func(g Graph, x string) string
-}
-
-// Graph is an ONNX graph under construction. Values are referred to by name. Package export
-// implements it.
-type Graph interface {
-	// Op adds a node with one output and returns the output's name.
-	Op(kind string, inputs ...string) string
-	// Weight returns the name of a tensor of the checkpoint, with the prefix of the head.
-	Weight(name string) string
-	// Float adds a constant number and returns its name.
-	Float(v float64) string
-	// Floats adds a constant vector and returns its name.
-	Floats(v ...float32) string
 }
 
 // Poolings lists the poolings.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/nn/testing/nntest"
 )
@@ -43,7 +44,8 @@ func TestPositionsOfAnotherSizeAreResampledAsInTimm(t *testing.T) {
 		for i := range values {
 			values[i] = float32(math.Sin(float64(3*(i/2) + i%2)))
 		}
-		spec := backbone.DeiT{Width: 2, Depth: 1, Heads: 1, Patch: 16, Input: c.input, Distilled: c.distilled}
+		spec := backbone.DeiT{ViT: backbone.ViT{Width: 2, Depth: 1, Heads: 1, Patch: 16, Input: c.input},
+			Distilled: c.distilled}
 		tensors := []tensorfile.Tensor{tensorfile.NewF32("pos_embed", []int{1, c.from, 2}, values)}
 		if c.distilled {
 			tensors = append(tensors, tensorfile.NewF32("dist_token", []int{1, 1, 2}, []float32{1, 2}))
@@ -54,16 +56,14 @@ func TestPositionsOfAnotherSizeAreResampledAsInTimm(t *testing.T) {
 			t.Fatalf("shape %v, want %v", got.Shape, want)
 		}
 		list, err := got.Float64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		nntest.Near(t, "positions", list, c.want, 1e-6) // torch computes in float32, and seven digits are given
 	}
 }
 
 // The tokens in front are not of the image, and another width is another network.
 func TestPositionsThatAreNoSquareStay(t *testing.T) {
-	spec := backbone.DeiT{Width: 2, Depth: 1, Heads: 1, Patch: 16, Input: 48}
+	spec := backbone.DeiT{ViT: backbone.ViT{Width: 2, Depth: 1, Heads: 1, Patch: 16, Input: 48}}
 	for _, shape := range [][]int{{1, 9, 2}, {1, 5, 3}, {1, 10, 2}, {5, 2}, {1, 1, 2}} {
 		n := 1
 		for _, d := range shape {

@@ -1,6 +1,7 @@
 package backbone
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,41 +10,28 @@ import (
 // Preprocessing is what the publisher of weights says of the images that they were trained on, and of what
 // their tensors do not show. Fields without a statement are zero.
 type Preprocessing struct {
-	// Source is who says it: a file, or a published name.
-	Source string `json:"source"`
-
-	// Network is the name of the network and its weights in timm.
-	Network string `json:"network,omitempty"`
+	Source  string `json:"source"`            // who says it: a file, or a published name
+	Network string `json:"network,omitempty"` // the name of the network and its weights in timm
 
 	// Mean and Std normalise the pixels, in 0…1.
-	Mean [3]float32 `json:"mean,omitzero"`
-	Std  [3]float32 `json:"std,omitzero"` // deviation
-
-	// Filter resamples: bilinear, bicubic or lanczos.
-	Filter string `json:"filter,omitempty"`
+	Mean   [3]float32 `json:"mean,omitzero"`
+	Std    [3]float32 `json:"std,omitzero"`     // deviation
+	Filter string     `json:"filter,omitempty"` // resamples: bilinear, bicubic or lanczos
 
 	// Size is the side of the network's input, cut from the centre of a resized image.
-	Size   int  `json:"size,omitempty"`
-	Resize int  `json:"resize,omitempty"` // short side of the resized image
-	Squash bool `json:"squash,omitempty"` // the image is resized to a square of side Resize
-
-	// Positions is the side of the images that the position embeddings are for.
-	Positions int `json:"positions,omitempty"`
+	Size      int  `json:"size,omitempty"`
+	Resize    int  `json:"resize,omitempty"`    // short side of the resized image
+	Squash    bool `json:"squash,omitempty"`    // the image is resized to a square of side Resize
+	Positions int  `json:"positions,omitempty"` // the side of the images that the position embeddings are for
 
 	// Activation is that of the MLPs of a transformer: an entry of [Activations], or another name.
-	Activation string `json:"activation,omitempty"`
-
-	// Heads is the number of attention heads.
-	Heads int `json:"heads,omitempty"`
-
-	// Epsilon is that of the LayerNorms.
-	Epsilon float64 `json:"epsilon,omitempty"`
+	Activation string  `json:"activation,omitempty"`
+	Heads      int     `json:"heads,omitempty"`   // the number of attention heads
+	Epsilon    float64 `json:"epsilon,omitempty"` // that of the LayerNorms
 
 	// Unsupported describes preprocessing that hgld does not have, such as padding.
 	Unsupported string `json:"unsupported,omitempty"`
-
-	// Unread says why a file was not read: it describes another kind of model.
-	Unread string `json:"unread,omitempty"`
+	Unread      string `json:"unread,omitempty"` // says why a file was not read: it describes another kind of model
 }
 
 // Metadata keys of the files that hgld exports, with the settings of the run in JSON.
@@ -84,24 +72,11 @@ func (p Preprocessing) Geometry() string {
 // Published returns the preprocessing of the usual published weights of a network, without Source.
 func Published(spec Spec) Preprocessing {
 	f := spec.Facts()
-	p := Preprocessing{Mean: f.Mean, Std: f.Std, Filter: "bicubic", Size: f.Input, Resize: f.Input}
-	switch spec.(type) {
-	case SigLIP:
-		p.Squash = true
-	case DINOv2:
-		if f.Input < 518 { // Meta's processor; timm takes the whole of 518 pixels
-			p.Resize = f.Input * 256 / 224
-		}
-	case ViT, DeiT:
-		if f.Input < 384 {
-			p.Resize = f.Input * 10 / 9
-		}
-	case ResNet:
-		p.Filter, p.Resize = "bilinear", f.Input*8/7
-	case Convnet:
+	if f.Filter == "" {
 		return Preprocessing{}
 	}
-	return p
+	return Preprocessing{Mean: f.Mean, Std: f.Std, Filter: f.Filter, Size: f.Input, Resize: cmp.Or(f.Resize, f.Input),
+		Squash: f.Squash}
 }
 
 // Unshown is what the tensors of a network do not show.
@@ -110,23 +85,6 @@ type Unshown struct {
 	Settable   bool    // the activation is a setting
 	Heads      int     // of attention; 0: it has none
 	Epsilon    float64 // of the LayerNorms
-}
-
-// UnshownOf returns what the tensors of spec do not show.
-func UnshownOf(spec Spec) Unshown {
-	switch s := spec.(type) {
-	case ViT:
-		return Unshown{"gelu", false, s.Heads, vitEps}
-	case DeiT:
-		return Unshown{"gelu", false, s.Heads, vitEps}
-	case DINOv2:
-		return Unshown{"gelu", false, s.Heads, vitEps}
-	case CLIP:
-		return Unshown{s.Activation, true, s.Heads, clipEps}
-	case SigLIP:
-		return Unshown{s.Activation, true, s.Heads, vitEps}
-	}
-	return Unshown{}
 }
 
 // TimmActivation is the activation of a CLIP of timm by its name, or "" for another network. timm

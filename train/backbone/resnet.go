@@ -53,7 +53,8 @@ func (s ResNet) Depth() int {
 
 // Facts describes the network. Weights exist for the depths of torchvision.
 func (s ResNet) Facts() Facts {
-	f := Facts{Input: 224, Channels: s.widths(3), Heads: []string{"fc."}, Mean: imageNet[0], Std: imageNet[1]}
+	f := Facts{Input: 224, Channels: s.widths(3), Heads: []string{"fc."}, Mean: imageNet[0], Std: imageNet[1],
+		Filter: "bilinear", Resize: 256}
 	if file := resnetFiles[s.Depth()]; file != "" {
 		f.Weights = []Weights{{From: fmt.Sprintf("torchvision ResNet%d_Weights.IMAGENET1K_V1", s.Depth()), File: file}}
 	}
@@ -201,4 +202,38 @@ func (n *resnet) stem(t *grad.Tape, x *grad.Var) *grad.Var {
 // Logits applies the classifier to averaged features.
 func (n *resnet) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
 	return []*grad.Var{n.fc.Forward(t, x)}
+}
+
+// ONNX adds the stem and the layers.
+func (s ResNet) ONNX(g Graph, x string) string {
+	x = convGraph(g, x, "conv1", "bn1", 2, 3, true)
+	x = g.Node("MaxPool", []string{x}, Attribute{"kernel_shape", []int{3, 3}}, Attribute{"strides", []int{2, 2}},
+		Attribute{"pads", []int{1, 1, 1, 1}})
+	for layer, blocks := range s.Blocks {
+		for block := range blocks {
+			stride := 1
+			if layer > 0 && block == 0 {
+				stride = 2
+			}
+			x = s.blockGraph(g, x, fmt.Sprintf("layer%d.%d.", layer+1, block), stride)
+		}
+	}
+	return x
+}
+
+// blockGraph adds a residual block. A bottleneck applies its stride in the second convolution.
+func (s ResNet) blockGraph(g Graph, x, name string, stride int) string {
+	short := x
+	if g.Has(Prefix + name + "downsample.0.weight") {
+		short = convGraph(g, x, name+"downsample.0", name+"downsample.1", stride, 0, false)
+	}
+	if s.Bottleneck {
+		x = convGraph(g, x, name+"conv1", name+"bn1", 1, 0, true)
+		x = convGraph(g, x, name+"conv2", name+"bn2", stride, 1, true)
+		x = convGraph(g, x, name+"conv3", name+"bn3", 1, 0, false)
+	} else {
+		x = convGraph(g, x, name+"conv1", name+"bn1", stride, 1, true)
+		x = convGraph(g, x, name+"conv2", name+"bn2", 1, 1, false)
+	}
+	return g.Node("Relu", []string{g.Node("Add", []string{x, short})})
 }

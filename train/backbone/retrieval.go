@@ -1,8 +1,6 @@
 package backbone
 
 import (
-	"math"
-
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -116,9 +114,6 @@ func (r *Retrieval) MultiScale(t *grad.Tape, x *grad.Var, scales []float64) *gra
 	t.Done(y)
 	return z
 }
-
-// Scales returns the scales of the multi-scale evaluations in the landmark papers.
-func Scales() []float64 { return []float64{1, math.Sqrt2 / 2, 0.5} }
 
 // average is the mean of arrays of the same shape.
 func average(t *grad.Tape, list ...*grad.Var) *grad.Var {

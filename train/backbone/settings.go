@@ -21,20 +21,3 @@ func (s ResNet) Check() error {
 	}
 	return nil
 }
-
-// Check returns an error if the settings do not describe a network.
-func (s ViT) Check() error { return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input) }
-
-// Check returns an error if the settings do not describe a network.
-func (s DeiT) Check() error { return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input) }
-
-func checkViT(width, depth, heads, patch, input int) error {
-	switch {
-	case depth < 1 || heads < 1 || width < 1 || width%heads != 0:
-		return fmt.Errorf("width is %d, depth %d and heads %d; want numbers from 1 up, and a width that the heads divide",
-			width, depth, heads)
-	case patch < 1 || input < 1 || input%patch != 0:
-		return fmt.Errorf("input is %d and patch %d; want input to be a multiple of patch", input, patch)
-	}
-	return nil
-}

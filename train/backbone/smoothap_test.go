@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -119,9 +120,7 @@ func download(t testing.TB, b device.Backend, a device.Array) []float64 {
 	t.Helper()
 	data := make([]byte, 4*a.Len())
 	b.Download(data, a)
-	if err := b.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Sync())
 	values := make([]float64, a.Len())
 	for i := range values {
 		values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/usertime"
 	"hgld/train/backbone"
 	"hgld/train/device"
@@ -67,9 +68,7 @@ type classification struct {
 // more.
 func (c classification) train(tb testing.TB, dev device.Backend) (store *nn.Store, step func()) {
 	spec, err := backbone.All.Get("backbone", c.model)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	const classes = 1000
 	store = nn.NewStore()
 	options := backbone.Options{Classes: classes, FreezeNorm: c.frozen}
@@ -121,15 +120,11 @@ func (c classification) train(tb testing.TB, dev device.Backend) (store *nn.Stor
 	}
 	t.Backward(total, device.Array{})
 	t.Do(func(d device.Backend) { adam.Step(d, store.Guard) })
-	if err := dev.Sync(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, dev.Sync())
 	return store, func() {
 		adam.Begin(dev)
 		t.Replay()
-		if err := dev.Sync(); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, dev.Sync())
 	}
 }
 

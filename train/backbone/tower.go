@@ -1,6 +1,7 @@
 package backbone
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,12 +19,8 @@ import (
 //
 // The weights were trained on images of 518 pixels. Positions are resampled to Input.
 type DINOv2 struct {
-	Width     int `range:"1 16384"` // size of a token
-	Depth     int `range:"1 256"`   // blocks
-	Heads     int `range:"1 256"`   // a divisor of Width
-	Patch     int `range:"1 1024"`  // side, in pixels
-	Input     int `range:"1 8192"`  // side of the images: a multiple of Patch
-	Registers int `range:"0 64"`    // tokens after the class token
+	ViT       `yaml:",inline"`
+	Registers int `range:"0 64"` // tokens after the class token
 }
 
 // CLIP is the image tower of Radford et al., "Learning Transferable Visual Models From Natural
@@ -34,11 +31,7 @@ type DINOv2 struct {
 // The tensors do not tell which activation they were trained with. OpenAI's weights use
 // quick_gelu, most others gelu.
 type CLIP struct {
-	Width      int    `range:"1 16384"` // size of a token
-	Depth      int    `range:"1 256"`   // blocks
-	Heads      int    `range:"1 256"`   // a divisor of Width
-	Patch      int    `range:"1 1024"`  // side, in pixels
-	Input      int    `range:"1 8192"`  // side of the images: a multiple of Patch
+	ViT        `yaml:",inline"`
 	Projection int    `range:"0 16384"` // size of the embedding; 0: no projection
 	Activation string // gelu, quick_gelu or gelu_tanh
 }
@@ -50,11 +43,7 @@ type CLIP struct {
 // It was trained with gelu_tanh, which transformers computes; timm computes gelu. An activation
 // differs by less than 0.0005 between the two.
 type SigLIP struct {
-	Width      int    `range:"1 16384"` // size of a token
-	Depth      int    `range:"1 256"`   // blocks
-	Heads      int    `range:"1 256"`   // a divisor of Width
-	Patch      int    `range:"1 1024"`  // side, in pixels
-	Input      int    `range:"1 8192"`  // side of the images: a multiple of Patch
+	ViT        `yaml:",inline"`
 	Activation string // gelu, quick_gelu or gelu_tanh
 }
 
@@ -78,7 +67,11 @@ const (
 
 // Facts describes the network. Weights exist for the sizes of timm.
 func (s DINOv2) Facts() Facts {
-	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: imageNet[0], Std: imageNet[1]}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: imageNet[0], Std: imageNet[1],
+		Filter: "bicubic", Unshown: Unshown{"gelu", false, s.Heads, vitEps}}
+	if f.Input < 518 { // Meta's processor; timm takes the whole of 518 pixels
+		f.Resize = f.Input * 256 / 224
+	}
 	if size := sizeName(s.Width); size != "" {
 		timm, meta := "", "facebook/dinov2-"
 		if s.Registers > 0 {
@@ -94,7 +87,8 @@ func (s DINOv2) Facts() Facts {
 
 // Facts describes the network. Weights exist for ViT-B.
 func (s CLIP) Facts() Facts {
-	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: clipPixels[0], Std: clipPixels[1]}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: clipPixels[0], Std: clipPixels[1],
+		Filter: "bicubic", Unshown: Unshown{s.Activation, true, s.Heads, clipEps}}
 	if s.Projection > 0 {
 		f.Channels = s.Projection
 	}
@@ -110,7 +104,8 @@ func (s CLIP) Facts() Facts {
 // Facts describes the network. Weights exist for ViT-B.
 func (s SigLIP) Facts() Facts {
 	half := [3]float32{0.5, 0.5, 0.5}
-	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: half, Std: half}
+	f := Facts{Input: s.Input, Fixed: true, Channels: s.Width, Vector: true, Mean: half, Std: half,
+		Filter: "bicubic", Squash: true, Unshown: Unshown{s.Activation, true, s.Heads, vitEps}}
 	if sizeName(s.Width) == "base" {
 		f.Weights = []Weights{
 			{From: fmt.Sprintf("google/siglip-base-patch%d-%d", s.Patch, s.Input), File: safeTensor, Licence: apache},
@@ -121,23 +116,10 @@ func (s SigLIP) Facts() Facts {
 }
 
 // Check returns an error if the settings do not describe a network.
-func (s DINOv2) Check() error { return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input) }
+func (s CLIP) Check() error { return cmp.Or(checkActivation(s.Activation), s.ViT.Check()) }
 
 // Check returns an error if the settings do not describe a network.
-func (s CLIP) Check() error {
-	if err := checkActivation(s.Activation); err != nil {
-		return err
-	}
-	return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input)
-}
-
-// Check returns an error if the settings do not describe a network.
-func (s SigLIP) Check() error {
-	if err := checkActivation(s.Activation); err != nil {
-		return err
-	}
-	return checkViT(s.Width, s.Depth, s.Heads, s.Patch, s.Input)
-}
+func (s SigLIP) Check() error { return cmp.Or(checkActivation(s.Activation), s.ViT.Check()) }
 
 func checkActivation(name string) error {
 	if _, known := Activations[name]; known {
@@ -148,37 +130,44 @@ func checkActivation(name string) error {
 
 // tower is a transformer over patches, with the optional parts of these networks.
 type tower struct {
-	embed  *nn.PatchEmbed
-	before *nn.LayerNorm // of the tokens before the blocks, or nil
-	blocks []*nn.Block
-	norm   *nn.LayerNorm
-	pool   *nn.AttentionPool // nil: the class token
-	head   *nn.Linear        // nil: no projection
-	width  int               // of the features
+	embed       *nn.PatchEmbed
+	before      *nn.LayerNorm // of the tokens before the blocks, or nil
+	blocks      []*nn.Block
+	norm        *nn.LayerNorm
+	fronts      int               // tokens before the patches whose mean is the result, without a pool
+	pool        *nn.AttentionPool // nil: none
+	head        *nn.Linear        // nil: no projection
+	width       int               // of the features
+	classifiers []*nn.Linear      // one for each of the tokens in front; none without classes
 }
 
-// newTower declares tokens, blocks and norm, and a norm before the blocks if before is set.
-func newTower(c nn.Scope, shape nn.PatchShape, depth, heads int, eps float32, act device.Func, before bool) *tower {
-	n := &tower{embed: nn.NewPatchEmbed(c, shape), width: shape.Width}
+// starting initialises linear layers with deviation 0.02 and no bias, as timm does. timm cuts its
+// normal distribution at ±2, which is a hundred deviations and has no effect.
+func starting(c nn.Scope) nn.Scope { return c.Starting(nn.Normal(0.02), nn.Constant(0)) }
+
+// tower declares tokens, blocks and norm, and a norm before the blocks if before is set. shape has what is particular
+// to the tokens.
+func (s ViT) tower(c nn.Scope, shape nn.PatchShape, eps float32, act device.Func, before bool) *tower {
+	c = starting(c)
+	shape.Patch, shape.Width, shape.H, shape.W = s.Patch, s.Width, s.Input, s.Input
+	n := &tower{embed: nn.NewPatchEmbed(c, shape), width: s.Width, fronts: 1}
 	if before {
-		n.before = nn.NewLayerNorm(c.In("norm_pre"), shape.Width, eps)
+		n.before = nn.NewLayerNorm(c.In("norm_pre"), s.Width, eps)
 	}
-	for i := range depth {
-		b := nn.NewBlock(c.In("blocks").In(fmt.Sprint(i)), shape.Width, heads, vitMLP*shape.Width, eps)
+	for i := range s.Depth {
+		b := nn.NewBlock(c.In("blocks").In(fmt.Sprint(i)), s.Width, s.Heads, vitMLP*s.Width, eps)
 		b.MLP.Act = nn.Activation(act)
 		n.blocks = append(n.blocks, b)
 	}
-	n.norm = nn.NewLayerNorm(c.In("norm"), shape.Width, eps)
+	n.norm = nn.NewLayerNorm(c.In("norm"), s.Width, eps)
 	return n
 }
 
 // Build declares cls_token, pos_embed, blocks.0.ls1.gamma and so on.
 func (s DINOv2) Build(c nn.Scope, _ Options) Backbone {
-	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
-	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, Registers: s.Registers}
-	n := newTower(c, shape, s.Depth, s.Heads, vitEps, device.GELU, false)
+	n := s.tower(c, nn.PatchShape{Registers: s.Registers}, vitEps, device.GELU, false)
 	for i, b := range n.blocks {
-		b.WithLayerScale(c.In("blocks").In(fmt.Sprint(i)), s.Width, dinoGamma)
+		b.WithLayerScale(starting(c).In("blocks").In(fmt.Sprint(i)), s.Width, dinoGamma)
 	}
 	return n
 }
@@ -186,22 +175,18 @@ func (s DINOv2) Build(c nn.Scope, _ Options) Backbone {
 // Build declares cls_token, norm_pre, blocks.0.norm1.weight and so on, and a head with a bias, as
 // timm does.
 func (s CLIP) Build(c nn.Scope, _ Options) Backbone {
-	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
-	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, NoBias: true}
-	n := newTower(c, shape, s.Depth, s.Heads, clipEps, Activations[s.Activation], true)
+	n := s.tower(c, nn.PatchShape{NoBias: true}, clipEps, Activations[s.Activation], true)
 	if s.Projection > 0 {
-		n.head, n.width = nn.NewLinear(c.In("head"), s.Width, s.Projection), s.Projection
+		n.head, n.width = nn.NewLinear(starting(c).In("head"), s.Width, s.Projection), s.Projection
 	}
 	return n
 }
 
 // Build declares pos_embed, blocks.0.norm1.weight and so on, and attn_pool.
 func (s SigLIP) Build(c nn.Scope, _ Options) Backbone {
-	c = c.Starting(nn.Normal(0.02), nn.Constant(0))
-	shape := nn.PatchShape{Patch: s.Patch, Width: s.Width, H: s.Input, W: s.Input, NoClass: true}
 	act := Activations[s.Activation]
-	n := newTower(c, shape, s.Depth, s.Heads, vitEps, act, false)
-	n.pool = nn.NewAttentionPool(c.In("attn_pool"), s.Width, s.Heads, vitMLP*s.Width, vitEps)
+	n := s.tower(c, nn.PatchShape{NoClass: true}, vitEps, act, false)
+	n.pool = nn.NewAttentionPool(starting(c).In("attn_pool"), s.Width, s.Heads, vitMLP*s.Width, vitEps)
 	n.pool.MLP.Act = nn.Activation(act)
 	return n
 }
@@ -223,11 +208,35 @@ func (n *tower) Stages() []Stage {
 	if n.pool != nil {
 		return append(stages, Stage{"attn_pool", n.pool.Forward})
 	}
-	stages = append(stages, Stage{"token", func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, 0) }})
+	stages = append(stages, Stage{"token", n.token})
 	if n.head != nil {
 		stages = append(stages, Stage{"head", n.head.Forward})
 	}
 	return stages
+}
+
+// token returns the class token [N,D] of normalised tokens [N,T,D], or its mean with the
+// distillation token.
+func (n *tower) token(t *grad.Tape, x *grad.Var) *grad.Var {
+	cls := nn.Token(t, x, 0)
+	if n.fronts == 1 {
+		return cls
+	}
+	dist := nn.Token(t, x, 1)
+	y := average(t, cls, dist)
+	t.Done(cls)
+	t.Done(dist)
+	return y
+}
+
+// Logits takes the normalised tokens [N,T,D]. Each head reads its own token.
+func (n *tower) Logits(t *grad.Tape, x *grad.Var) []*grad.Var {
+	var list []*grad.Var
+	for i, head := range n.classifiers {
+		list = append(list, nn.Chain(t, x, func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, x, i) },
+			head.Forward))
+	}
+	return list
 }
 
 // timmNames renames and reshapes tensors of timm, transformers, or Meta.
@@ -264,4 +273,21 @@ func (s SigLIP) fronts() int { return 0 }
 func own(declared []nn.Shape, name string) bool {
 	prefix, _, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(declared, func(x nn.Shape) bool { return strings.HasPrefix(x.Name, prefix+".") })
+}
+
+// ONNX adds the norm before the blocks, the blocks, the class token and its projection.
+func (s CLIP) ONNX(g Graph, images string) string {
+	n := transformerGraph{Graph: g, eps: clipEps, act: activationGraphs[s.Activation], spec: s.ViT}
+	x := n.blocks(n.norm(n.tokens(images), "norm_pre"))
+	x = n.Node("Squeeze", []string{n.slice(x, 0, 1), n.Ints(1)})
+	if s.Projection > 0 {
+		x = n.linear(x, "head")
+	}
+	return x
+}
+
+// ONNX adds the blocks and the pooling by attention.
+func (s SigLIP) ONNX(g Graph, images string) string {
+	n := transformerGraph{Graph: g, act: activationGraphs[s.Activation], spec: s.ViT}
+	return n.attentionPool(n.blocks(n.tokens(images)), "attn_pool.")
 }

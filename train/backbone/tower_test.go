@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/grad"
@@ -60,9 +61,7 @@ func towerSpec(t *testing.T, meta map[string]string) backbone.Spec {
 func compareTower(t *testing.T, file string, b device.Backend, tolerance float64) {
 	t.Helper()
 	f, err := tensorfile.OpenSafetensors(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	spec := towerSpec(t, f.Metadata)
 	var tensors []tensorfile.Tensor
@@ -71,22 +70,16 @@ func compareTower(t *testing.T, file string, b device.Backend, tolerance float64
 			continue
 		}
 		x, err := f.Tensor(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		tensors = append(tensors, x)
 	}
 	s := nn.NewStore()
 	net := spec.Build(s.Group("all"), backbone.Options{})
 	s.Allocate(b, 1)
 	kept, _ := backbone.Pretrained(spec, tensors)
-	if err := s.Import(b, kept, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Import(b, kept, ""))
 	_, shape, err := f.Shape("case.images")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	images := uploadImages(b, read(t, f, "case.images"), shape[0], shape[1], shape[2], shape[3])
 	tape := grad.NewTape(b, device.NewArena(b))
 	x := tape.Leaf(images, device.New(b, device.F32, images.Shape()...))
@@ -105,11 +98,9 @@ func compareTower(t *testing.T, file string, b device.Backend, tolerance float64
 
 // A whole CLIP has a text tower; a network without a projection drops that of the file.
 func TestOtherTowersOfAFileAreLeftOut(t *testing.T) {
-	spec := backbone.CLIP{Width: 16, Depth: 2, Heads: 2, Patch: 4, Input: 16, Activation: "gelu"}
+	spec := backbone.CLIP{ViT: backbone.ViT{Width: 16, Depth: 2, Heads: 2, Patch: 4, Input: 16}, Activation: "gelu"}
 	tensors, _, err := tensorfile.ReadAll("testdata/towers/clip-openclip.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := nn.NewStore()
 	spec.Build(s.Group("all"), backbone.Options{})
 	kept, _ := backbone.Pretrained(spec, tensors)
@@ -120,7 +111,7 @@ func TestOtherTowersOfAFileAreLeftOut(t *testing.T) {
 
 // Of files that are no tower, names are said as they stand; nothing panics.
 func TestOddTensorsAreNamed(t *testing.T) {
-	spec := backbone.SigLIP{Width: 16, Depth: 1, Heads: 2, Patch: 4, Input: 16, Activation: "gelu"}
+	spec := backbone.SigLIP{ViT: backbone.ViT{Width: 16, Depth: 1, Heads: 2, Patch: 4, Input: 16}, Activation: "gelu"}
 	zero := func(name string, shape ...int) tensorfile.Tensor {
 		n := 1
 		for _, d := range shape {
@@ -143,9 +134,10 @@ func TestOddTensorsAreNamed(t *testing.T) {
 
 func TestTowersGiveUnitVectors(t *testing.T) {
 	for _, spec := range []backbone.Spec{
-		backbone.DINOv2{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Registers: 2},
-		backbone.CLIP{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Projection: 8, Activation: "gelu"},
-		backbone.SigLIP{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32, Activation: "gelu_tanh"},
+		backbone.DINOv2{ViT: backbone.ViT{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32}, Registers: 2},
+		backbone.CLIP{ViT: backbone.ViT{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32}, Projection: 8,
+			Activation: "gelu"},
+		backbone.SigLIP{ViT: backbone.ViT{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32}, Activation: "gelu_tanh"},
 	} {
 		givesUnitVectors(t, spec, backbone.Head{Pooling: pooling(t, "none"), Standard: standard(t, "none"), Dim: 4})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens/traces"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -37,9 +38,7 @@ func newTrainer(t *testing.T, b device.Backend, f *tensorfile.File, seed, bn, lo
 	}
 	tr := &trainer{b: b, store: nn.NewStore()}
 	labels, err := f.Tensor("labels")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if tr.labels, err = labels.Int64(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +50,9 @@ func newTrainer(t *testing.T, b device.Backend, f *tensorfile.File, seed, bn, lo
 	tr.store.Build(tr.b, 0)
 	bind()
 	tensors, err := tr.store.Export(tr.b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	traces.Start(t, f, seed, tensors, func(tensorfile.Tensor) bool { return false })
-	if err := tr.store.Import(tr.b, tensors, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.store.Import(tr.b, tensors, ""))
 	tr.images = uploadImages(tr.b, read(t, f, "init."+seed+"/x"), 32, 3, 16, 16)
 	return tr
 }
@@ -71,17 +66,11 @@ func (tr *trainer) newLoss(t *testing.T, name string) (bind func()) {
 		return func() {}
 	}
 	released, err := loss.Presets.Get("preset", "released")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	kind, err := released.Get("loss", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l, err := kind.New(loss.Facts{Classes: []int{8, 4, 2}, Dim: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bind = func() {}
 	if trained, ok := l.(loss.Trained); ok {
 		var params []*nn.Param
@@ -110,9 +99,7 @@ func (tr *trainer) newLoss(t *testing.T, name string) (bind func()) {
 // optimizers are those of a case: one for the net, one for the proxies.
 func (tr *trainer) optimizers(t *testing.T, c traces.Case) []*optim.Optimizer {
 	kind, err := optim.All.Get("optimizer", traces.Rule(c.Optimizer.Kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var net, proxies []*optim.Group
 	for _, g := range tr.store.Groups {
 		group := &optim.Group{

@@ -40,7 +40,7 @@ func (s Vectors) Build(c nn.Scope, _ Options) Backbone {
 
 // Facts says that there is nothing to pool.
 func (s Vectors) Facts() Facts {
-	f := Facts{Channels: s.Width, Vector: true, Std: [3]float32{1, 1, 1}}
+	f := Facts{Channels: s.Width, Vector: true, Std: [3]float32{1, 1, 1}, Filter: "bicubic"}
 	if s.Hidden > 0 {
 		f.Channels = s.Hidden
 	}
@@ -69,4 +69,13 @@ func (v *vectors) Stages() []Stage {
 		t.Done(y)
 		return z
 	}}}
+}
+
+// ONNX adds the hidden layer, if there is one.
+func (s Vectors) ONNX(g Graph, x string) string {
+	if s.Hidden == 0 {
+		return x
+	}
+	n := transformerGraph{Graph: g}
+	return n.gelu(n.linear(x, "hidden"))
 }

@@ -10,11 +10,21 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
 	"hgld/train/nn"
 	"hgld/train/nn/testing/nntest"
 	"hgld/train/tensor"
 )
+
+// fitPCA finds the first k components of features [n,C].
+func fitPCA(features *tensor.Tensor, k int) (*backbone.PCA, error) {
+	f := new(backbone.Features)
+	if err := f.Add(features); err != nil {
+		return nil, err
+	}
+	return f.Fit(k)
+}
 
 func TestGoldenPCA(t *testing.T) {
 	dir := goldens.Dir(t, "backbones")
@@ -24,20 +34,14 @@ func TestGoldenPCA(t *testing.T) {
 	}
 	goldens.ReadJSON(t, filepath.Join(dir, "pca.json"), &cases)
 	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "pca.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	for _, c := range cases {
 		t.Run("backbones/"+c.Case, func(t *testing.T) {
 			x, err := tensor.Read(filepath.Join(dir, "pca.safetensors"), c.Case+"/features")
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := backbone.FitPCA(x, c.Components)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
+			p, err := fitPCA(x, c.Components)
+			must.Do(t, err)
 			// The decomposition is float64, as the reference: what remains is the
 			// rounding of W and b to float32.
 			nntest.Near(t, "mean", p.Mean, read(t, f, c.Case+"/mean"), 1e-12)
@@ -60,9 +64,7 @@ func TestGoldenDTypes(t *testing.T) {
 	}
 	goldens.ReadJSON(t, filepath.Join(dir, "dtypes.json"), &want)
 	tensors, meta, err := tensorfile.ReadAll(filepath.Join(dir, "dtypes.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if meta["format"] != "pt" || len(tensors) != len(want) {
 		t.Errorf("metadata %v, %d tensors of %d", meta, len(tensors), len(want))
 	}
@@ -102,7 +104,7 @@ func TestPCARefusesFeaturesWithoutComponents(t *testing.T) {
 		{line, 4, "want 1 to 3"}, {line, 0, "want 1 to 3"},
 		{tensor.New(4, 2), 1, "row 0 of the features has length 0"}, {line, 3, "fewer than the 3 asked for"},
 	} {
-		if _, err := backbone.FitPCA(c.x, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := fitPCA(c.x, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v components: %v, want %q", c.k, err, c.want)
 		}
 	}
@@ -110,14 +112,14 @@ func TestPCARefusesFeaturesWithoutComponents(t *testing.T) {
 
 // small is a transformer that a test can afford.
 func small(distilled bool) backbone.DeiT {
-	return backbone.DeiT{Width: 12, Depth: 1, Heads: 3, Patch: 16, Input: 32, Distilled: distilled}
+	return backbone.DeiT{ViT: backbone.ViT{Width: 12, Depth: 1, Heads: 3, Patch: 16, Input: 32}, Distilled: distilled}
 }
 
 // timm's starts: linear layers and positions of deviation 0.02, biases 0, the
 // patches' projection as torch's Conv2d.
 func TestTransformerStartsAsInTimm(t *testing.T) {
 	b, s := backend(), nn.NewStore()
-	backbone.DeiT{Width: 48, Depth: 1, Heads: 3, Patch: 16, Input: 64, Distilled: true}.
+	backbone.DeiT{ViT: backbone.ViT{Width: 48, Depth: 1, Heads: 3, Patch: 16, Input: 64}, Distilled: true}.
 		Build(s.Group("all"), backbone.Options{Classes: 40})
 	s.Build(b, 1)
 	all := nntest.Values[float64](t, s, b)
@@ -143,16 +145,12 @@ func TestDistilledWeightsGoIntoThePlainNetwork(t *testing.T) {
 	small(true).Build(from.Group("all"), backbone.Options{Classes: 5})
 	from.Build(b, 1)
 	tensors, err := from.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	kept, _ := backbone.Pretrained(small(false), tensors)
 	to := nn.NewStore()
 	small(false).Build(to.Group("all"), backbone.Options{})
 	to.Build(b, 2)
-	if err := to.Import(b, kept, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, to.Import(b, kept, ""))
 	whole, plain := nntest.Values[float64](t, from, b)["pos_embed"], nntest.Values[float64](t, to, b)["pos_embed"]
 	nntest.Near(t, "positions", plain, slices.Concat(whole[:12], whole[24:]), 0)
 }

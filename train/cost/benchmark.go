@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// BenchResult is the speed of a training: the times of its steps and the settings measured.
+// BenchmarkResult is the speed of a training: the times of its steps and the settings measured.
 type BenchmarkResult struct {
 	Backbone string `json:"backbone"` // name
 	Loss     string `json:"loss"`     // name

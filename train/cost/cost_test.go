@@ -14,16 +14,19 @@ import (
 	"time"
 	"unsafe"
 
+	"hgld/internal/testing/must"
 	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
+	"hgld/train/network"
 	"hgld/train/testing/places"
 )
 
 // small is a run of a tiny network on drawings.
-func small(steps int) (train.Config, *places.Set) {
-	c := train.Default()
+func small(steps int) (config.Config, *places.Set) {
+	c := config.Default()
 	c.Input.Size, c.Input.Resize, c.Input.Scale = 16, 18, [2]float64{0.5, 1}
 	c.Model.Backbone.Settings = map[string]any{"widths": []int{8, 16, 16}, "strides": []int{2, 2, 1}}
 	c.Model.Dim = 16
@@ -40,9 +43,7 @@ func TestOverfittingLearnsOneBatch(t *testing.T) {
 	o := train.Options{Backend: cpu.New(2), Limit: 60}
 	seen := 0
 	f, err := Overfit(context.Background(), c, train.Data{Train: d}, o, func(step int, loss float64) { seen = step })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if n := len(f.Losses); n != 60 || seen != 60 || f.Skipped != 0 || f.Losses[59] > 0.2*f.Losses[0] {
 		t.Errorf("%d steps, %d seen, %d skipped, losses %.3f", n, seen, f.Skipped, f.Losses)
 	}
@@ -52,15 +53,32 @@ func TestOverfittingLearnsOneBatch(t *testing.T) {
 	}
 }
 
+// Workers that make a GPU wait for three quarters of its time would have to be four times as many.
+func TestForecastNamesTheLoaderAsTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		workers int
+		waited  float64
+		cores   int
+	}{{6, 3, 24}, {6, 0.1, 0}, {0, 3, 0}} {
+		f := Forecast{Estimate: &train.Estimate{Batch: 16, Steps: 10}, workers: c.workers}
+		for range 4 {
+			f.time(train.Event{Kind: train.Stepped, Seconds: 1, Waited: c.waited / 4})
+		}
+		f.close()
+		text, want := f.Lasts(), "limit       the loader: 6 workers, and about 24 cores"
+		if f.Cores != c.cores || strings.Contains(text, want) != (c.cores > 0) {
+			t.Errorf("%+v: %d cores\n%s", c, f.Cores, text)
+		}
+	}
+}
+
 // The first step is not measured, and the warm-up, which would leave out the backbone's
 // gradients, is not taken.
 func TestProfileAccountsForTheStep(t *testing.T) {
 	c, d := small(5)
 	c.Schedule.Freeze = 2
 	p, err := NewProfile(context.Background(), c, train.Data{Train: d}, train.Options{Backend: cpu.New(1), Limit: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sum := 0.0
 	calls := map[string]int{}
 	for _, op := range p.Operations {
@@ -93,7 +111,7 @@ func TestProfileAccountsForTheStep(t *testing.T) {
 // Of two operations one moves bytes and the other multiplies: 10 ms at 1 GB/s, and 20 ms at
 // 1 GFLOP/s, which is longer than its 5 ms of bytes. The table has two steps.
 func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
-	times := &profiler{byName: map[string]*OpTime{}, byPart: map[train.Part]float64{},
+	times := &profiler{byName: map[string]*OpTime{}, byPart: map[network.Part]float64{},
 		rates: observe.Rates{Copy: 1e9, Products: 1e9}}
 	for _, c := range []observe.Call{
 		{Op: "Copy", Bytes: 6e6}, {Op: "Copy", Bytes: 4e6}, {Op: "MatMul", FLOPs: 20e6, Bytes: 5e6},
@@ -111,9 +129,7 @@ func TestProfileModelsEachCallByItsSlowerPart(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	if err := p.Table(&table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Table(&table))
 	for _, want := range []string{
 		"Copy                  1      40.00  26.7%      5.00    8.0                5.00    0.12\n",
 		"MatMul              0.5      20.00  13.3%     10.00    2.0       0.5      2.50    0.12\n",
@@ -141,9 +157,7 @@ func TestRatesAreThoseOfTheDevice(t *testing.T) {
 		}
 	})
 	r, err := observe.MeasureRates(asleep, device.BF16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, share := range map[string]float64{"copies": r.Copy / 1e9, "products": r.Products / 2e9} {
 		if share < 0.25 || share > 1 {
 			t.Errorf("%s have %.2f of the rate", name, share)

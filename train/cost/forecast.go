@@ -4,12 +4,17 @@
 package cost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"time"
 
 	"hgld/train"
+	"hgld/train/config"
+	"hgld/train/device"
 )
 
 // Forecast is the memory and the time that a run will take.
@@ -21,8 +26,13 @@ type Forecast struct {
 	Waited     float64 `json:"share_waiting"`    // share of that time spent waiting for images
 	Total      float64 `json:"seconds_in_steps"` // time of all steps, without evaluations and checkpoints
 
+	// Cores are those that would load the images as fast as the device trains on them. 0: the loader keeps up, or it
+	// shares its cores with the training.
+	Cores int `json:"loader_cores,omitempty"`
+
 	times         []float64
 	total, waited float64
+	workers       int // that load images beside the device; 0: the device is the processor itself
 }
 
 // NewForecast starts from the estimates of a plan.
@@ -35,8 +45,11 @@ func NewForecast(plan *train.Estimate) *Forecast {
 }
 
 // Measure takes o.Limit steps, at least one, and times them. Every step trains all groups.
-func (f *Forecast) Measure(ctx context.Context, c train.Config, data train.Data, o train.Options) error {
+func (f *Forecast) Measure(ctx context.Context, c config.Config, data train.Data, o train.Options) error {
 	o.Plan = f.Estimate
+	if device.OwnMemory(o.Backend) && !f.Vectors {
+		f.workers = cmp.Or(c.Run.Workers, runtime.GOMAXPROCS(0))
+	}
 	if err := Rehearse(ctx, steady(c), data, o, f.time); err != nil {
 		return err
 	}
@@ -61,11 +74,17 @@ func (f *Forecast) close() {
 	slices.Sort(times)
 	f.Timed, f.StepTime, f.Waited = len(times), times[len(times)/2], f.waited/f.total
 	f.Total = f.StepTime * float64(f.Steps)
+	if f.workers > 0 && f.Waited >= littleWait {
+		f.Cores = int(math.Ceil(float64(f.workers) / (1 - f.Waited)))
+	}
 }
+
+// littleWait is the share of the time up to which waiting for images is not worth other images or more cores.
+const littleWait = 0.05
 
 // Needs describes the run and its memory.
 func (f *Forecast) Needs() string {
-	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", train.ItemsText(f.Vectors),
+	text := fmt.Sprintf("%-11s %d, classes %v, %d steps of %d %[1]s, %[6]d an epoch\n", config.ItemsText(f.Vectors),
 		f.Images, f.Classes,
 		f.Steps, f.Batch, f.PerEpoch)
 	if f.Absent > 0 {
@@ -79,9 +98,12 @@ func (f *Forecast) Needs() string {
 	if f.Ranks > 0 {
 		share /= float64(f.Ranks)
 		text += fmt.Sprintf("\nprocesses   %d; memory and arithmetic are those of one, with %g %s of a batch", f.Ranks, share,
-			train.ItemsText(f.Vectors))
+			config.ItemsText(f.Vectors))
 	}
 	text += fmt.Sprintf("\nmemory      %s in a step, of which %s persistent", mebibytes(f.Peak), mebibytes(f.Kept))
+	if f.Holds && f.Most > f.Least {
+		text += fmt.Sprintf(", which would be %s if it computed values again to save memory", mebibytes(f.Least))
+	}
 	if f.Vectors {
 		text += fmt.Sprintf("; %s of batches read ahead", mebibytes(f.Host))
 	} else {
@@ -107,10 +129,15 @@ func (f *Forecast) Needs() string {
 // Lasts describes the time of the run.
 func (f *Forecast) Lasts() string {
 	whole := time.Duration(f.Total * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
+	text := fmt.Sprintf("time        %.3g s a step (median of %d), %.0f %s/s, %.0f %% waiting for %s; %v for all "+
 		"steps\n",
 		f.StepTime, f.Timed, float64(f.Batch)/f.StepTime, map[bool]string{true: "vectors", false: "img"}[f.Vectors],
-		100*f.Waited, train.ItemsText(f.Vectors), whole)
+		100*f.Waited, config.ItemsText(f.Vectors), whole)
+	if f.Cores > 0 {
+		text += fmt.Sprintf("limit       the loader: %d workers, and about %d cores would keep up with the GPU; images "+
+			"stored at a smaller side need fewer\n", f.workers, f.Cores)
+	}
+	return text
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

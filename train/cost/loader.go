@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"hgld/internal/texttable"
 	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/input"
 )
 
@@ -27,7 +29,7 @@ type LoaderResult struct {
 
 // BenchLoader loads the given number of training images with one worker, with two, and so on up to the
 // number of the settings. It passes each number of workers to see before.
-func BenchLoader(ctx context.Context, c train.Config, data train.Data, o train.Options, images int,
+func BenchLoader(ctx context.Context, c config.Config, data train.Data, o train.Options, images int,
 	see func(workers int)) (b LoaderResult, err error) {
 	r, err := rehearsed(c, data, o)
 	if err != nil {
@@ -85,11 +87,15 @@ func (b LoaderResult) Text() string {
 		fmt.Fprintf(w, "stored with a short side of at most %d pixels\n", b.Stored)
 	}
 	fmt.Fprintln(w, "\nimages per second, of the whole and of each part if there were no others:")
-	fmt.Fprintf(w, "%7s %9s %9s %9s %9s  %s\n", "workers", "all", "read", "decode", "crop", "waiting for reads")
+	rows := [][]string{{"workers", "all", "read", "decode", "crop", "waiting for reads"}}
 	for _, r := range b.Rates {
-		fmt.Fprintf(w, "%7d %9.0f %9.0f %9.0f %9.0f  %.0f %% of the time\n", r.Workers, r.All, r.Read, r.Decode, r.Crop,
-			100*r.Waited)
+		row := texttable.Row(r.Workers)
+		for _, rate := range []float64{r.All, r.Read, r.Decode, r.Crop} {
+			row = append(row, fmt.Sprintf("%.0f", rate))
+		}
+		rows = append(rows, append(row, fmt.Sprintf("%.0f %% of the time", 100*r.Waited)))
 	}
+	fmt.Fprint(w, texttable.Format("%7s %9s %9s %9s %9s  %s", rows...))
 	fmt.Fprintf(w, "reads ahead of the workers, at the same time: %d\n", b.Reads)
 	if b.Upload > 0 {
 		fmt.Fprintf(w, "upload to %s: %.0f\n", b.Device, b.Upload)

@@ -6,12 +6,16 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
+	"hgld/internal/texttable"
 	"hgld/train"
+	"hgld/train/checkpoint"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/observe"
+	"hgld/train/network"
 )
 
 // Profile holds the time of some training steps. Times are in seconds, summed over all steps.
@@ -37,15 +41,18 @@ type Profile struct {
 
 // NewProfile measures the device's rates, then takes o.Limit steps. It does not measure the
 // first, which allocates. It measures nothing if the run has only one step.
-func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Options) (*Profile, error) {
-	c.Model.Settle(o.Backend, "")
-	c.Run.Settle(o.Backend) // before the observer hides what kind of backend it is
+func NewProfile(ctx context.Context, c config.Config, data train.Data, o train.Options) (*Profile, error) {
+	checkpoint.ResolvePrecision(&c.Model, o.Backend, "")
+	c.Run.ResolveResample(o.Backend) // before the observer hides what kind of backend it is
 	p := new(Profile)
 	var err error
+	if o.Plan, err = train.PlanOn(steady(c), data, o.Backend, ""); err != nil {
+		return nil, err
+	}
 	if p.Rates, err = observe.MeasureRates(o.Backend, c.Model.Activations()); err != nil {
 		return nil, err
 	}
-	times := &profiler{byName: map[string]*OpTime{}, byPart: map[train.Part]float64{}, rates: p.Rates}
+	times := &profiler{byName: map[string]*OpTime{}, byPart: map[network.Part]float64{}, rates: p.Rates}
 	o.Backend = times.watch(o.Backend)
 	err = Rehearse(ctx, steady(c), data, o, func(e train.Event) {
 		switch {
@@ -58,7 +65,7 @@ func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Op
 		}
 	})
 	p.Operations = times.list()
-	for _, part := range []train.Part{train.PartInput, train.PartNetwork, train.PartLoss, train.PartOptimizer} {
+	for _, part := range []network.Part{network.PartInput, network.PartNetwork, network.PartLoss, network.PartOptimizer} {
 		p.Parts = append(p.Parts, PartTime{part, times.byPart[part]})
 	}
 	return p, err
@@ -66,15 +73,15 @@ func NewProfile(ctx context.Context, c train.Config, data train.Data, o train.Op
 
 // PartTime is the time of the operations of a part of a step, in seconds.
 type PartTime struct {
-	Part    train.Part `json:"part"`    // input, network, loss or optimizer
-	Seconds float64    `json:"seconds"` // of all steps
+	Part    network.Part `json:"part"`    // input, network, loss or optimizer
+	Seconds float64      `json:"seconds"` // of all steps
 }
 
 // profiler measures the time of a training by operation and by part of a step.
 type profiler struct {
 	byName map[string]*OpTime
-	byPart map[train.Part]float64
-	part   train.Part // of the operations that follow
+	byPart map[network.Part]float64
+	part   network.Part // of the operations that follow
 	rates  observe.Rates
 }
 
@@ -85,7 +92,7 @@ type watched struct {
 }
 
 // Begin implements train.PartObserver.
-func (w watched) Begin(p train.Part) { w.part = p }
+func (w watched) Begin(p network.Part) { w.part = p }
 
 // OpTime is the time of all calls of an operation, and their work.
 type OpTime struct {
@@ -144,36 +151,31 @@ func (p *profiler) list() []OpTime {
 // are the modelled work, each array counted once, divided by the measured time. The parts of a step follow.
 func (p *Profile) Table(w io.Writer) error {
 	steps := float64(p.Steps)
-	var text strings.Builder
-	fmt.Fprintf(&text, "%-16s %6s %10s %6s %9s %6s %9s %9s %7s\n", "operation", "calls", "ms a step", "share",
-		"modelled", "times", "GFLOP/s", "MB a step", "GB/s")
-	row := func(name, calls string, s float64, work string) {
-		line := fmt.Sprintf("%-16s %6s %10.2f %5.1f%% %s", name, calls, 1e3*s/steps, 100*s/p.Seconds, work)
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	const format = "%-16s %6s %10s %6s %9s %6s %9s %9s %7s"
+	fixed := func(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
+	row := func(name, calls string, s float64, work ...string) []string {
+		return append([]string{name, calls, fixed(1e3*s/steps, 2), fixed(100*s/p.Seconds, 1) + "%"}, work...)
 	}
-	against := func(measured, modelled float64) string {
-		return fmt.Sprintf("%9.2f %6.1f", 1e3*modelled/steps, measured/modelled)
-	}
+	rows := [][]string{{"operation", "calls", "ms a step", "share", "modelled", "times", "GFLOP/s", "MB a step", "GB/s"}}
 	rest, modelled := p.Seconds, 0.0
 	for _, op := range p.Operations {
 		rate := ""
 		if op.FLOPs > 0 {
-			rate = fmt.Sprintf("%.1f", op.FLOPs/op.Seconds/1e9)
+			rate = fixed(op.FLOPs/op.Seconds/1e9, 1)
 		}
-		work := fmt.Sprintf("%s %9s %9.2f %7.2f", against(op.Seconds, op.Modelled), rate, op.Bytes/1e6/steps,
-			op.Bytes/1e9/op.Seconds)
-		row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/steps), op.Seconds, work)
+		rows = append(rows, row(op.Op, fmt.Sprintf("%.3g", float64(op.Calls)/steps), op.Seconds,
+			fixed(1e3*op.Modelled/steps, 2), fixed(op.Seconds/op.Modelled, 1), rate, fixed(op.Bytes/1e6/steps, 2),
+			fixed(op.Bytes/1e9/op.Seconds, 2)))
 		rest, modelled = rest-op.Seconds, modelled+op.Modelled
 	}
-	row("waiting", "", p.Waited, "")
-	row("other", "", max(rest-p.Waited, 0), "")
-	row("step", "", p.Seconds, against(p.Seconds, modelled))
-	text.WriteString("\n")
+	rows = append(rows, row("waiting", "", p.Waited), row("other", "", max(rest-p.Waited, 0)),
+		row("step", "", p.Seconds, fixed(1e3*modelled/steps, 2), fixed(p.Seconds/modelled, 1)))
+	var parts [][]string
 	for _, part := range p.Parts {
-		row(string(part.Part), "", part.Seconds, "")
+		parts = append(parts, row(string(part.Part), "", part.Seconds))
 	}
-	fmt.Fprintf(&text, "\nmodelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g GFLOP/s, "+
-		"the rate of a large product, whichever takes longer\n", p.Rates.Copy/1e9, p.Rates.Products/1e9)
-	_, err := io.WriteString(w, text.String())
+	_, err := fmt.Fprintf(w, "%s\n%s\nmodelled: bytes at %.1f GB/s, the rate of a large copy, or products at %.4g "+
+		"GFLOP/s, the rate of a large product, whichever takes longer\n", texttable.Format(format, rows...),
+		texttable.Format(format, parts...), p.Rates.Copy/1e9, p.Rates.Products/1e9)
 	return err
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"hgld/train"
-	"hgld/train/device"
+	"hgld/train/config"
 )
 
 // Rehearse takes steps of a run without a run directory and without evaluations, and passes each
 // event to see. Options.Limit bounds the steps. Without Options.Plan it plans the run first.
-func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Options,
+func Rehearse(ctx context.Context, c config.Config, data train.Data, o train.Options,
 	see func(train.Event)) (err error) {
 	r, err := rehearsed(c, data, o)
 	if err != nil {
@@ -30,16 +30,11 @@ func Rehearse(ctx context.Context, c train.Config, data train.Data, o train.Opti
 }
 
 // rehearsed returns a run without a run directory and without evaluations.
-func rehearsed(c train.Config, data train.Data, o train.Options) (_ *train.Run, err error) {
+func rehearsed(c config.Config, data train.Data, o train.Options) (_ *train.Run, err error) {
 	data.Validation, data.Query, data.Gallery, data.Benchmarks, data.Landmarks = nil, nil, nil, nil, nil
-	c.Run.Evaluate, c.Run.Watch = 0, train.Default().Run.Watch
+	c.Run.Evaluate, c.Run.EvalOn = 0, config.Default().Run.EvalOn
 	if o.Plan == nil {
-		c.Run.Settle(o.Backend)
-		ranks := 1
-		if group, is := o.Backend.(device.Collective); is {
-			_, ranks = group.Rank()
-		}
-		if o.Plan, err = train.PlanShare(c, data, ranks); err != nil {
+		if o.Plan, err = train.PlanOn(c, data, o.Backend, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +43,7 @@ func rehearsed(c train.Config, data train.Data, o train.Options) (_ *train.Run, 
 
 // steady returns c without what slows down or skips the first steps: frozen groups, low rates and
 // the fit of a projection.
-func steady(c train.Config) train.Config {
+func steady(c config.Config) config.Config {
 	c.Schedule.WarmUp, c.Schedule.Freeze, c.Model.Projection = 0, 0, ""
 	return c
 }
@@ -65,7 +60,7 @@ type Overfitting struct {
 
 // Overfit trains on one batch for o.Limit steps. It passes each loss to see, and fails if no step
 // has a finite loss.
-func Overfit(ctx context.Context, c train.Config, data train.Data, o train.Options,
+func Overfit(ctx context.Context, c config.Config, data train.Data, o train.Options,
 	see func(step int, loss float64)) (*Overfitting, error) {
 	o.Overfit = true
 	f := new(Overfitting)
@@ -90,7 +85,7 @@ const BenchWarmUp = 3
 
 // Bench measures the given number of training steps, after BenchWarmUp others. It passes the
 // number of steps taken, of both kinds, to see.
-func Bench(ctx context.Context, c train.Config, data train.Data, o train.Options, steps int,
+func Bench(ctx context.Context, c config.Config, data train.Data, o train.Options, steps int,
 	see func(taken int)) (StepTimes, error) {
 	c.Steps, o.Limit = BenchWarmUp+steps, BenchWarmUp+steps
 	var list []train.Event

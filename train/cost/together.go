@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device"
 )
 
@@ -36,7 +37,7 @@ type joined interface {
 
 // BenchTogether is Bench on a device that works with those of other processes, and before that on each of them alone.
 // Together is nil if there is one process.
-func BenchTogether(ctx context.Context, c train.Config, data train.Data, o train.Options, steps int,
+func BenchTogether(ctx context.Context, c config.Config, data train.Data, o train.Options, steps int,
 	see func(taken int)) (StepTimes, *Together, error) {
 	group, is := o.Backend.(joined)
 	if !is {

@@ -156,7 +156,7 @@ type Memory interface {
 	// Supports reports whether activations may have the given type. Copy converts
 	// between all types.
 	Supports(DType) bool
-	// Alloc returns memory with undefined contents; tests poison it. If a card lacks memory it
+	// Alloc returns memory with undefined contents; tests poison it. If a GPU lacks memory it
 	// records an *OutOfMemory, which Wait and Sync return.
 	Alloc(bytes int) Buffer
 	// Free frees a buffer once all work queued so far is done.

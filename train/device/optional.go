@@ -28,7 +28,7 @@ type Symmetric interface {
 	Symmetrize(a, s Array) bool
 }
 
-// Discrete is a device that may have memory of its own, apart from the host's: a card.
+// Discrete is a device that may have memory of its own, apart from the host's: a GPU.
 type Discrete interface {
 	// OwnMemory reports whether it has.
 	OwnMemory() bool

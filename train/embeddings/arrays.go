@@ -2,13 +2,17 @@ package embeddings
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
+	"hgld/train/retrieval"
 )
 
 // The names of the arrays of a file with several that are not chosen by their type.
@@ -27,6 +31,106 @@ func (e *ContentError) Error() string { return e.Err.Error() }
 func (e *ContentError) Unwrap() error { return e.Err }
 
 func content(format string, args ...any) error { return &ContentError{fmt.Errorf(format, args...)} }
+
+// arrayKinds are the extensions of files that openArrays opens.
+var arrayKinds = []string{".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle"}
+
+// arrays are those of an .npz, a .safetensors or a file of torch.save or pickle.dump, of which nothing is executed.
+type arrays struct {
+	list []tensorfile.Tensor // perhaps without data
+	read func(name string) (tensorfile.Tensor, error)
+	says string // what an .npz holds, for messages
+	io.Closer
+}
+
+func openArrays(path string) (*arrays, error) {
+	switch filepath.Ext(path) {
+	case ".npz":
+		z, err := tensorfile.OpenNPZ(path)
+		if err != nil {
+			return nil, err
+		}
+		return &arrays{z.Arrays, z.Tensor, "; " + members(z), z}, nil
+	case ".safetensors":
+		f, err := tensorfile.OpenSafetensors(path)
+		if err != nil {
+			return nil, err
+		}
+		return &arrays{shapesOf(f), f.Tensor, "", f}, nil
+	}
+	all, err := torchfile.ReadValues(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &arrays{all, func(name string) (tensorfile.Tensor, error) {
+		return all[slices.IndexFunc(all, func(t tensorfile.Tensor) bool { return t.Name == name })], nil
+	}, "", io.NopCloser(nil)}, nil
+}
+
+// members lists what an .npz holds.
+func members(z *tensorfile.NPZ) string {
+	var list []string
+	for _, a := range z.Arrays {
+		list = append(list, fmt.Sprintf("%.80q %s%v", a.Name, a.DType, a.Shape))
+	}
+	for _, err := range z.Unread {
+		list = append(list, err.Error())
+	}
+	if len(list) == 0 {
+		return "it is empty"
+	}
+	return "it holds " + firstFew(list)
+}
+
+// shapesOf lists the tensors of a file without their data.
+func shapesOf(f *tensorfile.File) (all []tensorfile.Tensor) {
+	for _, name := range f.Names() {
+		dtype, shape, err := f.Shape(name)
+		if err == nil { // the file has each of its names
+			all = append(all, tensorfile.Tensor{Name: name, DType: dtype, Shape: shape})
+		}
+	}
+	return all
+}
+
+// readMatrix reads vectors into memory.
+func readMatrix(path string) (*retrieval.Matrix, error) {
+	a, err := openArrays(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	t, err := vectorsAmong(a.list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w%s", path, err, a.says)
+	}
+	if t, err = a.read(t.Name); err == nil && t.Shape[0] > 0 && t.Shape[1] == 0 {
+		err = content("its %d rows have no numbers", t.Shape[0])
+	}
+	m := &retrieval.Matrix{}
+	if err == nil {
+		m.Cols = t.Shape[1]
+		m.Values, err = t.Float32()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// readArrays reads the labels of a file of arrays, tensors or lists.
+func readArrays(path string, o *reading) (*sheet, error) {
+	a, err := openArrays(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	s, err := labelsAmong(path, a.list, a.read, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w%s", path, err, a.says)
+	}
+	return s, nil
+}
 
 // labelsAmong makes a sheet of the labels among the arrays of a file, which read reads: those with a name
 // of labelNames, or the only ones of integers or texts beside those of idNames, which name the rows.
@@ -54,7 +158,7 @@ func labelsAmong(path string, all []tensorfile.Tensor, read func(name string) (t
 		if err != nil {
 			return nil, err
 		}
-		part, err := sheetOf(path, t, &reading{say: o.say})
+		part, err := sheetOf(path, t, &reading{log: o.log})
 		if err != nil {
 			return nil, &ContentError{err}
 		}
@@ -109,75 +213,33 @@ func labelArray(all []tensorfile.Tensor, has func(name string) bool) (string, er
 		len(names), firstFew(names), labelNames[0])
 }
 
-// readLabelsTorch reads the labels of a file of torch.save or pickle.dump: tensors, arrays or lists.
-func readLabelsTorch(path string, o *reading) (*sheet, error) {
-	all, err := torchfile.ReadValues(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s, err := labelsAmong(path, all, func(name string) (tensorfile.Tensor, error) {
-		return all[slices.IndexFunc(all, func(t tensorfile.Tensor) bool { return t.Name == name })], nil
-	}, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
-// readLabelsTensors reads the labels of a .safetensors.
-func readLabelsTensors(path string, o *reading) (*sheet, error) {
-	f, err := tensorfile.OpenSafetensors(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	s, err := labelsAmong(path, shapesOf(f), f.Tensor, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return s, nil
-}
-
-// shapesOf lists the tensors of a file without their data.
-func shapesOf(f *tensorfile.File) (all []tensorfile.Tensor) {
-	for _, name := range f.Names() {
-		dtype, shape, err := f.Shape(name)
-		if err == nil { // the file has each of its names
-			all = append(all, tensorfile.Tensor{Name: name, DType: dtype, Shape: shape})
-		}
-	}
-	return all
-}
-
 // hasLabels reports whether a file of vectors has labels beside them. It returns false for a file that is
 // missing or not sound: opening the vectors says why.
 func hasLabels(path string) (bool, error) {
-	all, err := arraysIn(path)
+	if !slices.Contains(arrayKinds, filepath.Ext(path)) {
+		return false, nil
+	}
+	a, err := openArrays(path)
 	if err != nil {
 		return false, ifUnreadable(err)
 	}
-	return slices.ContainsFunc(all, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) }), nil
+	defer a.Close()
+	return slices.ContainsFunc(a.list, func(t tensorfile.Tensor) bool { return slices.Contains(labelNames, t.Name) }), nil
 }
 
-// arraysIn lists the arrays of a file, perhaps without data.
-func arraysIn(path string) ([]tensorfile.Tensor, error) {
-	switch filepath.Ext(path) {
-	case ".npz":
-		z, err := tensorfile.OpenNPZ(path)
-		if err != nil {
-			return nil, err
-		}
-		return z.Arrays, z.Close()
-	case ".safetensors":
-		f, err := tensorfile.OpenSafetensors(path)
-		if err != nil {
-			return nil, err
-		}
-		return shapesOf(f), f.Close()
-	case ".pt", ".pth", ".pkl", ".pickle":
-		return torchfile.ReadValues(path)
+// unsound returns the error of a file of arrays that is there and cannot be read.
+func unsound(path string) error {
+	if !slices.Contains(arrayKinds, filepath.Ext(path)) {
+		return nil
 	}
-	return nil, nil
+	a, err := openArrays(path)
+	if err == nil {
+		return a.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // vectorsAmong returns the tensor called "embeddings", or the only float tensor with rows and

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 func TestLabelsAreFoundBesideVectors(t *testing.T) {
@@ -20,10 +21,7 @@ func TestLabelsAreFoundBesideVectors(t *testing.T) {
 		Embedding []float32 `parquet:"embedding,list"`
 		Label     string    `parquet:"label_0"`
 	}
-	saved, err := os.ReadFile("../../internal/torchfile/testdata/vectors.pt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must.Get(os.ReadFile("../../internal/torchfile/testdata/vectors.pt"))(t)
 	t.Chdir(t.TempDir())
 	var own bytes.Buffer
 	arrays := []tensorfile.Tensor{tensorfile.NewF32("embeddings", []int{2, 1}, []float32{1, 2}),
@@ -34,16 +32,10 @@ func TestLabelsAreFoundBesideVectors(t *testing.T) {
 	}
 	for _, name := range []string{"a.csv", "b.tsv", "c.csv", "c.tsv", "bare.csv", "classed.csv", "named.csv", "own.csv",
 		"saved.csv"} {
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o644))
 	}
-	if err := parquet.WriteFile("bare.parquet", []bare{{[]float32{1}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := parquet.WriteFile("classed.parquet", []classed{{[]float32{1}, "x"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile("bare.parquet", []bare{{[]float32{1}}}))
+	must.Do(t, parquet.WriteFile("classed.parquet", []classed{{[]float32{1}, "x"}}))
 	for _, c := range []struct{ named, vectors, want string }{
 		{"", "a.npy", "a.csv"},
 		{"", "b.safetensors", "b.tsv"},
@@ -69,9 +61,7 @@ func TestLabelsAreFoundBesideVectors(t *testing.T) {
 func TestMeantVectorsAreFound(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"e.npy", "v1.5.npy", "two.npy", "two.parquet"} {
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o644))
 	}
 	for path, want := range map[string]string{"e": "e.npy", "e.npz": "e.npy", "e.parquet": "e.npy", "v1.5": "v1.5.npy",
 		"two": "", "none": "", "e.npy": ""} {

@@ -82,18 +82,8 @@ func open(path string) (Vectors, error) {
 		return m, nil
 	case ".parquet":
 		return openParquet(path, heldValues)
-	case ".pt", ".pth", ".pkl", ".pickle":
-		m, err := readTorch(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return m, nil
-	case ".npz":
-		m, err := readNPZ(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return m, nil
+	case ".npz", ".pt", ".pth", ".pkl", ".pickle":
+		return readMatrix(path)
 	}
 	return nil, unknownKind(path)
 }

@@ -2,6 +2,7 @@ package embeddings
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"hgld/internal/parquetfile"
 	"hgld/internal/registry"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -21,13 +23,8 @@ import (
 func write(t *testing.T, name string, fill func(io.Writer) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(fill(f), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
+	must.Do(t, errors.Join(fill(f), f.Close()))
 	return path
 }
 
@@ -62,10 +59,7 @@ func TestEveryKindOfFileGivesTheSameMatrix(t *testing.T) {
 		}),
 		table3(t),
 	} {
-		v, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Open(path))(t)
 		zeros := &ZeroRows{Vectors: v}
 		rows, cols := v.Rows()
 		got := make([]float32, 4)
@@ -87,9 +81,7 @@ func TestEveryKindOfFileGivesTheSameMatrix(t *testing.T) {
 func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 	var c Classes
 	fromParquet, err := c.Read(table3(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	parquetLabels, ids := fromParquet.Labels, fromParquet.IDs
 	if !slices.Equal(ids, []string{"a", "b", "c"}) || !slices.Equal(c.Levels(), []string{"species", "level_1"}) {
 		t.Errorf("ids %q, levels %q", ids, c.Levels())
@@ -99,9 +91,7 @@ func TestEqualNamesAreEqualClassesInEveryFile(t *testing.T) {
 		text(t, "l.tsv", "species\tid\tlevel_1\n5\tq\tx\n4\tr\tx\n\t\t\n"),
 	} {
 		rows, err := c.Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, row := range []int{1, 0, 2} {
 			if !slices.Equal(rows.Labels[i], parquetLabels[row]) {
 				t.Errorf("%s: row %d has the classes %v, want %v", file, i, rows.Labels[i], parquetLabels[row])
@@ -126,9 +116,7 @@ func TestLabelsInArraysMayHaveOneLevel(t *testing.T) {
 		return tensorfile.WriteNPY(w, tensorfile.Tensor{DType: "I32", Shape: []int{3},
 			Data: []byte{7, 0, 0, 0, 255, 255, 255, 255, 7, 0, 0, 0}})
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if list := rows.Labels; rows.IDs != nil || len(list) != 3 || list[0][0] != 0 || list[1][0] != -1 || list[2][0] != 0 {
 		t.Errorf("%+v", rows)
 	}
@@ -169,10 +157,7 @@ func TestTextVectorsNeedOneColumnOfEach(t *testing.T) {
 }
 
 func TestDamagedParquetIsAFormatError(t *testing.T) {
-	whole, err := os.ReadFile(table3(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(table3(t)))(t)
 	for n := 0; n < len(whole); n += 5 {
 		path := text(t, "cut.parquet", string(whole[:n]))
 		_, err := Open(path)
@@ -184,15 +169,18 @@ func TestDamagedParquetIsAFormatError(t *testing.T) {
 
 // Coarse before fine: each coarse class would have several parents. The error names the
 // order that is a tree.
-func TestColumnsInTheWrongOrderProposeTheRightOne(t *testing.T) {
+func TestColumnsInAnotherOrderAreReadFinestFirst(t *testing.T) {
 	for name, file := range map[string]string{
 		"csv": "id,family,species,genus\n1,a,s1,g1\n2,a,s2,g1\n3,a,s3,g2\n4,b,s4,g3\n",
 		"tsv": "family\tspecies\tgenus\na\ts1\tg1\na\ts2\tg1\na\ts3\tg2\nb\ts4\tg3\n",
 	} {
-		_, err := new(Classes).Read(text(t, "l."+name, file))
-		if err == nil || !strings.HasSuffix(err.Error(),
-			"the columns are family, species, genus, want the finest first: species, genus, family forms a tree") {
-			t.Errorf("%s: %v", name, err)
+		var remark string
+		c := Classes{Labelling: Labelling{Log: func(format string, args ...any) { remark = fmt.Sprintf(format, args...) }}}
+		rows, err := c.Read(text(t, "l."+name, file))
+		if err != nil || !slices.Equal(c.Levels(), []string{"species", "genus", "family"}) ||
+			!slices.Equal(rows.Labels[2], labels.Path{2, 1, 0}) ||
+			!strings.HasPrefix(remark, "the levels are read as species,genus,family, finest first: ") {
+			t.Errorf("%s: %v, levels %q, %+v, %q", name, err, c.Levels(), rows, remark)
 		}
 	}
 	_, err := new(Classes).Read(text(t, "l.csv", "a,b\nx,1\nx,2\ny,1\ny,2\n"))
@@ -202,11 +190,8 @@ func TestColumnsInTheWrongOrderProposeTheRightOne(t *testing.T) {
 }
 
 func TestIndependentLevelsAreNoTree(t *testing.T) {
-	c := Classes{Independent: true}
-	rows, err := c.Read(text(t, "l.csv", "colour,shape\nred,round\nred,square\nblue,round\n,square\n,\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Classes{Labelling: Labelling{Independent: true}}
+	rows := must.Get(c.Read(text(t, "l.csv", "colour,shape\nred,round\nred,square\nblue,round\n,square\n,\n")))(t)
 	for i, want := range []labels.Path{{0, 0}, {0, 1}, {1, 0}, {-1, 1}, {-1, -1}} {
 		if !slices.Equal(rows.Labels[i], want) {
 			t.Errorf("row %d is %v, want %v", i, rows.Labels[i], want)
@@ -218,12 +203,10 @@ func TestIndependentLevelsAreNoTree(t *testing.T) {
 }
 
 func TestColumnsBesideTheLevels(t *testing.T) {
-	c := Classes{Ignore: "camera"}
+	c := Classes{Labelling: Labelling{Ignore: "camera"}}
 	rows, err := c.Read(text(t, "l.csv", "id,is_query,person,camera,is_gallery\n"+
 		"a,1,p,c1,0\nb,false,p,c2,true\nc,0,q,,1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Equal(c.Levels(), []string{"person"}) || !slices.Equal(rows.IDs, []string{"a", "b", "c"}) ||
 		!slices.Equal(rows.IsQuery, []bool{true, false, false}) || !slices.Equal(rows.IsGallery, []bool{false, true, true}) ||
 		!slices.Equal(rows.Ignore, []int32{0, 1, -1}) {
@@ -236,7 +219,7 @@ func TestColumnsBesideTheLevels(t *testing.T) {
 	for want, file := range map[string]string{
 		`no column "camera"`:                  "person\np\n",
 		`is_query is "maybe", want 1 or 0`:    "person,camera,is_query\np,c,maybe\n",
-		`two columns are called "id"`:         "id,person,id,camera\n1,p,2,c\n",
+		`column "id" occurs twice`:            "id,person,id,camera\n1,p,2,c\n",
 		"its levels are persona, want person": "persona,camera\np,c\n",
 	} {
 		if _, err := c.Read(text(t, "w.csv", file)); err == nil || !strings.Contains(err.Error(), want) {
@@ -262,5 +245,21 @@ func TestByteOrderMarkIsNoPartOfAName(t *testing.T) {
 	rows, err := c.Read(text(t, "l.csv", "\ufeffid,fine\na,x\n"))
 	if err != nil || !slices.Equal(rows.IDs, []string{"a"}) || !slices.Equal(c.Levels(), []string{"fine"}) {
 		t.Errorf("%+v, levels %q, %v", rows, c.Levels(), err)
+	}
+}
+
+// The library datasets stores classes as numbers, and their names in the metadata.
+func TestNumbersOfClassLabelsHaveTheirNames(t *testing.T) {
+	type row struct {
+		Label int64 `parquet:"label"`
+	}
+	path := write(t, "l.parquet", func(w io.Writer) error {
+		return parquet.Write(w, []row{{1}, {0}, {-1}, {1}}, parquet.KeyValueMetadata("huggingface",
+			`{"info": {"features": {"label": {"_type": "ClassLabel", "names": ["cat", "dog"]}}}}`))
+	})
+	var c Classes
+	rows, err := c.ReadAll(path)
+	if err != nil || !slices.Equal(c.Names(0), []string{"dog", "cat"}) || rows[0].Labels[2][0] != -1 {
+		t.Errorf("%v, %q, %+v", err, c.Names(0), rows)
 	}
 }

@@ -41,8 +41,8 @@ func (e *NoTreeError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the first class with two parents.
 func (e *NoTreeError) Unwrap() error { return e.Err }
 
-// Uneven reports whether a class has a parent in one row and none in another.
-func (e *NoTreeError) Uneven() bool {
+// Partial reports whether a class has a parent in one row and none in another.
+func (e *NoTreeError) Partial() bool {
 	var two *labels.ParentsError
 	return errors.As(e.Err, &two) && slices.Contains(two.Parents[:], "")
 }

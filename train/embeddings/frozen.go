@@ -21,7 +21,7 @@ type Frozen struct {
 	sums    string // hashes of the files
 }
 
-// ReadFrozen reads vectors and their labels. in.Open and in.Say are used as in an evaluation.
+// ReadFrozen reads vectors and their labels. in.Open and in.Log are used as in an evaluation.
 func ReadFrozen(in *Input) (*Frozen, error) {
 	if err := in.Complete(); err != nil {
 		return nil, err

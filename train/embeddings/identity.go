@@ -10,7 +10,9 @@ import (
 	"unsafe"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/usage"
 	"hgld/labels"
+	"hgld/train/retrieval"
 )
 
 // The values of Input.EqualIDs.
@@ -29,8 +31,8 @@ type SameIDError struct {
 
 // Error names both files, the id, and how many ids are such.
 func (e *SameIDError) Error() string {
-	return fmt.Sprintf("%s and %s both have the id %.80q, but %s (%d of %d equal ids are such): rename the ids of one "+
-		"file if they name other images", e.Query, e.Gallery, e.ID, e.What, e.Count, e.Of)
+	return fmt.Sprintf("%s and %s both have the id %.80q, but %s (%d of %d shared ids differ): rename the ids "+
+		"in one file if they denote different images", e.Query, e.Gallery, e.ID, e.What, e.Count, e.Of)
 }
 
 // numbered reports whether the ids are only the numbers that a data frame gives its rows.
@@ -62,30 +64,48 @@ func (in *Input) identify(query, gallery *side) (self []int32, err error) {
 		return self, nil
 	}
 	if !named && query.rows.IDs != nil && gallery.rows.IDs != nil {
-		in.Say("note: the first column of %s or %s has no name and numbers the rows: equal numbers are not taken for the "+
+		in.log("note: the first column of %s or %s has no name and numbers the rows: equal numbers are not taken for the "+
 			"same image; call the column id if they are", query.labelFile, gallery.labelFile)
 	}
 	if in.EqualIDs == SameImages {
 		return nil, nil
 	}
-	same, err := sameRows(query, gallery)
-	switch {
-	case err != nil || query.vectors == nil:
-		return same, err
-	case same == nil:
-		if same, err = equalVectors(query, gallery); err != nil || same == nil {
-			return nil, err
-		}
+	if query.vectors == nil || gallery.vectors == nil {
+		return sameTable(query, gallery), nil
+	}
+	same, err := EqualRows(query.matrix(), gallery.matrix(), query.rows.Labels, gallery.rows.Labels)
+	if err != nil || same == nil {
+		return nil, err
 	}
 	found := len(same) - count(same, -1)
 	ids := query.rows.IDs != nil && gallery.rows.IDs != nil && named
 	if found < len(same) || ids {
-		in.Say("careful: %d of %d queries of %s have the vector and the classes of an item of %s, and are ranked with it; "+
+		in.log("warning: %d of %d queries of %s have the vector and the classes of an item of %s, and are ranked with it; "+
 			"if these are the same images, give both the same id", found, len(same), query.path, gallery.path)
 		return nil, nil
 	}
-	in.Say("the queries of %s are rows of %s with the same vectors and classes", query.path, gallery.path)
+	in.log("the queries of %s are rows of %s with the same vectors and classes", query.path, gallery.path)
 	return same, nil
+}
+
+// EqualRows finds the row of the gallery that has the vector and the classes of each query, or −1. It returns nil if
+// there is none, and if vectors repeat, which then tell nothing about images, unless both sides have the same rows in
+// the same order.
+func EqualRows(queries, items retrieval.Vectors, query, gallery []labels.Path) ([]int32, error) {
+	same, err := sameRows(queries, items, query, gallery)
+	if err != nil || same != nil {
+		return same, err
+	}
+	return equalVectors(queries, items, query, gallery)
+}
+
+// sameTable returns the numbers of the rows if both sides are one file of labels.
+func sameTable(query, gallery *side) []int32 {
+	n := len(query.rows.Labels)
+	if n != len(gallery.rows.Labels) || !atomicfile.Same(query.labelFile, gallery.labelFile) {
+		return nil
+	}
+	return retrieval.OwnRows(n)
 }
 
 func count(list []int32, value int32) (n int) {
@@ -131,7 +151,7 @@ func (in *Input) checkEqual(query, gallery *side, self []int32) error {
 // difference says in what a query and a row of the gallery differ, "" if in nothing.
 func (in *Input) difference(query, gallery *side, q, row int) (string, error) {
 	if in.Qrels == "" && !slices.Equal(query.rows.Labels[q], gallery.rows.Labels[row]) {
-		return "with other classes", nil
+		return "with different classes", nil
 	}
 	if query.vectors == nil || gallery.vectors == nil {
 		return "", nil
@@ -151,51 +171,39 @@ func (in *Input) difference(query, gallery *side, q, row int) (string, error) {
 		length += (x*x + y*y) / 2
 	}
 	if math.Sqrt(apart) > nearlyEqual*math.Sqrt(length) {
-		return "with other vectors", nil
+		return "with different vectors", nil
 	}
 	return "", nil
 }
 
 // vector reads one row.
-func vector(v Vectors, row int) ([]float32, error) {
+func vector(v retrieval.Vectors, row int) ([]float32, error) {
 	_, cols := v.Rows()
 	x := make([]float32, cols)
 	return x, v.ReadRows(x, row)
 }
 
-// sameRows returns the numbers of the rows if both sides have the same rows in the same order: equal
-// vectors and classes or, without vectors, one file of labels. Otherwise it returns nil.
-func sameRows(query, gallery *side) ([]int32, error) {
-	n := len(query.rows.Labels)
-	if n != len(gallery.rows.Labels) {
+// sameRows returns the numbers of the rows if both sides have equal vectors and classes in the same order, or nil.
+func sameRows(queries, items retrieval.Vectors, query, gallery []labels.Path) ([]int32, error) {
+	if len(query) != len(gallery) {
 		return nil, nil
 	}
-	stored := query.vectors != nil && gallery.vectors != nil
-	if !stored && !atomicfile.Same(query.labelFile, gallery.labelFile) {
-		return nil, nil
-	}
-	self := make([]int32, n)
-	for i := range self {
-		self[i] = int32(i)
-		if !stored {
-			continue
-		}
-		a, err := vector(query.matrix(), i)
+	for i := range query {
+		a, err := vector(queries, i)
 		if err != nil {
 			return nil, err
 		}
-		b, err := vector(gallery.matrix(), i)
-		if err != nil || !slices.Equal(a, b) || !slices.Equal(query.rows.Labels[i], gallery.rows.Labels[i]) {
+		b, err := vector(items, i)
+		if err != nil || !slices.Equal(a, b) || !slices.Equal(query[i], gallery[i]) {
 			return nil, err
 		}
 	}
-	return self, nil
+	return retrieval.OwnRows(len(query)), nil
 }
 
 // equalVectors finds the only gallery row with the vector and the classes of each query, or −1. It returns
 // nil if there is none, and if vectors repeat, which then say nothing about images.
-func equalVectors(query, gallery *side) ([]int32, error) {
-	queries, items := query.matrix(), gallery.matrix()
+func equalVectors(queries, items retrieval.Vectors, query, gallery []labels.Path) ([]int32, error) {
 	n, cols := queries.Rows()
 	at := make(map[uint64]int, n)
 	seed := maphash.MakeSeed()
@@ -215,7 +223,7 @@ func equalVectors(query, gallery *side) ([]int32, error) {
 	var bad error
 	err = eachVector(items, func(row int, y []float32) bool {
 		q, known := at[sum(y)]
-		if !known || !slices.Equal(query.rows.Labels[q], gallery.rows.Labels[row]) {
+		if !known || !slices.Equal(query[q], gallery[row]) {
 			return true
 		}
 		if bad = queries.ReadRows(x, q); bad != nil || !slices.Equal(x, y) {
@@ -233,7 +241,7 @@ func equalVectors(query, gallery *side) ([]int32, error) {
 }
 
 // eachVector calls visit for every row, until it returns false.
-func eachVector(v Vectors, visit func(row int, x []float32) bool) error {
+func eachVector(v retrieval.Vectors, visit func(row int, x []float32) bool) error {
 	rows, cols := v.Rows()
 	panel := max(1, 1<<20/max(cols, 1))
 	values := make([]float32, min(panel, rows)*cols)
@@ -256,17 +264,11 @@ func bytesOf(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
 
-// NothingSharedError says that no query shares a class with the gallery.
-type NothingSharedError struct {
-	Query, Gallery string    // files
-	Level          string    // the finest
-	Examples       [2]string // a class of each side
-}
-
-// Error quotes a class of each side.
-func (e *NothingSharedError) Error() string {
-	return fmt.Sprintf("no class of the queries (%s) is in the gallery (%s): the first %s is %.80q and %.80q; spell "+
-		"equal classes alike", e.Query, e.Gallery, e.Level, e.Examples[0], e.Examples[1])
+// NothingShared is the error that no query shares a class with the gallery. Both are files; examples are a class
+// of each at the finest level.
+func NothingShared(query, gallery, level string, examples [2]string) error {
+	return usage.Errorf("no class of the queries (%s) is in the gallery (%s): the first %s is %.80q and %.80q; spell "+
+		"equal classes alike", query, gallery, level, examples[0], examples[1])
 }
 
 // sharing returns an error if queries and gallery have no class in common at any level.
@@ -274,21 +276,29 @@ func (in *Input) sharing(e *Evaluation, query, gallery *side) error {
 	if e.Same || in.Qrels != "" {
 		return nil
 	}
-	for l := range e.Levels {
-		of := map[int32]bool{}
-		for _, p := range query.rows.Labels {
-			of[p[l]] = true
-		}
-		if slices.ContainsFunc(gallery.rows.Labels, func(p labels.Path) bool { return p[l] >= 0 && of[p[l]] }) {
-			return nil
-		}
+	if Shared(query.rows.Labels, gallery.rows.Labels) {
+		return nil
 	}
-	wrong := &NothingSharedError{Query: query.labelFile, Gallery: gallery.labelFile, Level: e.Levels[0]}
+	var examples [2]string
 	for i, s := range []*side{query, gallery} {
 		list := s.rows.Labels
 		if k := slices.IndexFunc(list, func(p labels.Path) bool { return p[0] >= 0 }); k >= 0 {
-			wrong.Examples[i] = e.Classes.Names(0)[list[k][0]]
+			examples[i] = e.Classes.Names(0)[list[k][0]]
 		}
 	}
-	return wrong
+	return NothingShared(query.labelFile, gallery.labelFile, e.Levels[0], examples)
+}
+
+// Shared reports whether two sides have a class in common at some level.
+func Shared(query, gallery []labels.Path) bool {
+	for l := range query[0] {
+		of := map[int32]bool{}
+		for _, p := range query {
+			of[p[l]] = true
+		}
+		if slices.ContainsFunc(gallery, func(p labels.Path) bool { return p[l] >= 0 && of[p[l]] }) {
+			return true
+		}
+	}
+	return false
 }

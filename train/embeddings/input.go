@@ -22,25 +22,7 @@ type Input struct {
 	GalleryLabels     string // labels of the gallery
 	Unit              bool   // scale the vectors to unit length
 
-	// Ignore is a column of the labels. Items that share a query's value are removed from its
-	// ranking; "": none are.
-	Ignore string
-
-	// Independent says that the levels do not form a tree.
-	Independent bool
-
-	// Columns are the columns of the labels that are levels, finest first; empty: those that may be.
-	Columns []string
-
-	// Missing are the cells that mean no class besides the empty one and −1; with [spelling.MissingEmpty], −1 is a
-	// class. Empty: also the usual words, such as nan.
-	Missing []string
-
-	// Uneven keeps rows that lack some levels, which then say nothing of them; otherwise they are an error.
-	Uneven bool
-
-	// Part is the split of the rows to use of a table of OpenMetricLearning; "": all.
-	Part string
+	Labelling // how the labels are read
 
 	// EqualIDs says what rows with one id on both sides are: SameImages, OtherImages, or "" if their
 	// classes and vectors must agree.
@@ -56,10 +38,10 @@ type Input struct {
 	// Limit uses only the first queries; 0: all.
 	Limit int
 
-	// Stay leaves the vectors in their files until Evaluation.Close, if the device is the host.
+	// InPlace leaves the vectors in their files until Evaluation.Close, if the device is the host.
 	// They are checked at once, and read and scaled in panels when they are ranked. On other
 	// devices they are uploaded.
-	Stay bool
+	InPlace bool
 
 	// Open opens a file of vectors.
 	Open func(path string) (Vectors, error)
@@ -67,12 +49,43 @@ type Input struct {
 	// Verify checks a file of vectors or labels against a record of it before it is read; nil: there
 	// are no records.
 	Verify func(path string) error
+}
+
+// Labelling says how files of labels are read.
+type Labelling struct {
+	// Independent says that the levels do not form a tree: each column is numbered by itself, and
+	// a class may have several parents.
+	Independent bool
+
+	// Ignore is a column that is no level. Items that share a query's value are removed from its
+	// ranking; "": none are.
+	Ignore string
+
+	// Columns are the columns that are levels, finest first; empty: those of the first file that may be.
+	Columns []string
+
+	// Missing are the cells that mean no class besides the empty one and −1; with [spelling.MissingEmpty], −1 is a
+	// class. Empty: also the usual words, such as nan.
+	Missing []string
+
+	// Partial keeps rows that lack some levels, which then say nothing of them; otherwise they are an error.
+	Partial bool
+
+	// Part is the split of the rows to use of a table of OpenMetricLearning; "": all.
+	Part string
 
 	// Recorded reports whether hgld has written a file of labels, all of whose columns are levels; nil: none.
 	Recorded func(path string) bool
 
-	// Say receives remarks for the reader of the result.
-	Say func(format string, args ...any)
+	// Log receives remarks for the reader of the result; nil: no one does.
+	Log func(format string, args ...any)
+}
+
+// log passes on a remark.
+func (l *Labelling) log(format string, args ...any) {
+	if l.Log != nil {
+		l.Log(format, args...)
+	}
 }
 
 // Complete finds labels that are not named, in the files of the vectors or beside them, and
@@ -103,9 +116,12 @@ func (in *Input) labelsOf(vectors, named string, gallery bool) (string, error) {
 	case err != nil || vectors == "" || found == named && found != "":
 		return found, err
 	case found == "":
+		if err := unsound(vectors); err != nil { // labels in it were not found for another reason
+			return "", err
+		}
 		return "", &NoLabelsError{vectors, gallery, Tables(vectors)}
 	case found != vectors:
-		in.Say("%s has the labels of %s", found, vectors)
+		in.log("%s has the labels of %s", found, vectors)
 	}
 	return found, nil
 }
@@ -149,14 +165,13 @@ func (in *Input) Load(b device.Backend) (*Evaluation, error) {
 
 // classes returns empty Classes that read the labels of the input.
 func (in *Input) classes() *Classes {
-	return &Classes{Independent: in.Independent, Ignore: in.Ignore, OnlyIDs: in.Qrels != "", Columns: in.Columns,
-		Missing: in.Missing, Uneven: in.Uneven, Part: in.Part, Recorded: in.Recorded, Say: in.Say}
+	return &Classes{Labelling: in.Labelling, OnlyIDs: in.Qrels != ""}
 }
 
 // stays reports whether the vectors stay in their files.
 func (in *Input) stays(b device.Backend) bool {
 	_, host := b.(device.Host)
-	return in.Stay && host
+	return in.InPlace && host
 }
 
 func (in *Input) load(b device.Backend, e *Evaluation) error {
@@ -194,7 +209,7 @@ func (in *Input) load(b device.Backend, e *Evaluation) error {
 	if in.Qrels != "" {
 		return in.judge(e)
 	}
-	if in.Uneven && !in.Independent {
+	if in.Partial && !in.Independent {
 		both := labels.Complete(e.Query.Labels, e.Gallery.Labels)
 		e.Query.Labels, e.Gallery.Labels = both[0], both[1]
 	}
@@ -229,10 +244,7 @@ func (in *Input) upload(b device.Backend, e *Evaluation, query, gallery *side) (
 func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	queries := len(e.Query.Labels)
 	if e.Same {
-		e.Self = make([]int32, queries)
-		for i := range e.Self {
-			e.Self[i] = int32(i)
-		}
+		e.Self = retrieval.OwnRows(queries)
 		return nil
 	}
 	self := gallery.self(query, queries)
@@ -250,7 +262,7 @@ func (in *Input) findSelf(e *Evaluation, query, gallery *side) (err error) {
 	}
 	if found > 0 {
 		e.Self = self
-		in.Say("%d of %d queries are also in the gallery and are left out of their own rankings", found, queries)
+		in.log("%d of %d queries are also in the gallery and are left out of their own rankings", found, queries)
 	}
 	return nil
 }
@@ -266,7 +278,7 @@ func (in *Input) judge(e *Evaluation) error {
 		return fmt.Errorf("%s: %w", in.Qrels, err)
 	}
 	for _, note := range truth.Notes(in.Qrels, len(e.Query.IDs)) {
-		in.Say("%s", note)
+		in.log("%s", note)
 	}
 	e.Truth, e.Levels = truth, q.Levels()
 	none := slices.Repeat(labels.Path{-1}, len(e.Levels))
@@ -351,7 +363,7 @@ func (in *Input) openVectors(path, labelFile string, rows *Rows) (*side, error) 
 		return nil, errors.Join(err, v.Close())
 	}
 	if s.partial() {
-		in.Say("%s: %d of %d rows are used, those with the split %s", labelFile, len(s.rows.Labels), len(rows.Labels),
+		in.log("%s: %d of %d rows are used, those with the split %s", labelFile, len(s.rows.Labels), len(rows.Labels),
 			in.Part)
 	}
 	return s, nil
@@ -398,7 +410,7 @@ func (in *Input) match(s *side, labelFile string) error {
 	if err != nil {
 		return fmt.Errorf("%s and %s are matched by id: %w", s.path, labelFile, err)
 	}
-	in.Say("the rows of %s are matched to the vectors of %s by id; %d rows have no vector", labelFile, s.path, left)
+	in.log("the rows of %s are matched to the vectors of %s by id; %d rows have no vector", labelFile, s.path, left)
 	s.rows = matched
 	return nil
 }
@@ -479,7 +491,7 @@ func (in *Input) sayZeros(s *side, count, first int) {
 	if first < len(s.rows.IDs) {
 		name = fmt.Sprintf(" (%s)", s.rows.IDs[first])
 	}
-	in.Say("careful: %d of %d vectors of %s are all zeros, the first in row %d%s; all their scores are 0, so "+
+	in.log("warning: %d of %d vectors of %s are all zeros, the first in row %d%s; all their scores are 0, so "+
 		"their ranking is arbitrary: check for images that were not embedded, and remove them",
 		count, len(s.rows.Labels), s.path, first, name)
 }

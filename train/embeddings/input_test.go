@@ -18,6 +18,7 @@ import (
 
 	"hgld/internal/half"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
@@ -26,9 +27,7 @@ import (
 func file(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -36,19 +35,15 @@ func file(t *testing.T, dir, name, text string) string {
 func numbers(t *testing.T, dir, name, dtype string, shape []int, values any) string {
 	t.Helper()
 	var data, out bytes.Buffer
-	if err := binary.Write(&data, binary.LittleEndian, values); err != nil {
-		t.Fatal(err)
-	}
-	if err := tensorfile.WriteNPY(&out, tensorfile.Tensor{DType: dtype, Shape: shape, Data: data.Bytes()}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, binary.Write(&data, binary.LittleEndian, values))
+	must.Do(t, tensorfile.WriteNPY(&out, tensorfile.Tensor{DType: dtype, Shape: shape, Data: data.Bytes()}))
 	return file(t, dir, name, out.String())
 }
 
 // said collects what an input says.
 type said []string
 
-func (s *said) say(format string, args ...any) { *s = append(*s, fmt.Sprintf(format, args...)) }
+func (s *said) log(format string, args ...any) { *s = append(*s, fmt.Sprintf(format, args...)) }
 
 // Four vectors, of which the rows 0 and 2 are queries and the rows 1 to 3 the gallery: the
 // query of row 2 is row 1 of the gallery.
@@ -57,11 +52,9 @@ func TestOneTableHasBothSides(t *testing.T) {
 	var s said
 	in := Input{Embeddings: numbers(t, dir, "e.npy", "F32", []int{4, 2}, []float32{1, 0, 2, 0, 3, 0, 4, 0}),
 		Labels: file(t, dir, "l.csv", "class,is_query,is_gallery\na,1,0\na,0,1\nb,1,1\nb,0,1\n"),
-		Open:   Open, Say: s.say}
+		Open:   Open, Labelling: Labelling{Log: s.log}}
 	e, err := in.Load(cpu.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Equal(e.Self, []int32{-1, 1}) || len(e.Gallery.Labels) != 3 || e.Query.Vectors.Dims[0] != 2 || e.Same {
 		t.Errorf("%+v", e)
 	}
@@ -96,9 +89,7 @@ func TestVectorsThatStayGiveTheSameFigures(t *testing.T) {
 		text += fmt.Sprintf("c%d,k%d,%d,%d\n", i%40, i%40%3, i%3/2, i%4/3^1)
 	}
 	var out bytes.Buffer
-	if err := parquet.Write(&out, table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.Write(&out, table))
 	bits := make([]byte, 0, 2*len(bf16))
 	for _, v := range bf16 {
 		bits = binary.LittleEndian.AppendUint16(bits, v)
@@ -106,9 +97,7 @@ func TestVectorsThatStayGiveTheSameFigures(t *testing.T) {
 	safe := new(bytes.Buffer)
 	err := tensorfile.WriteSafetensors(safe, []tensorfile.Tensor{{Name: "embeddings", DType: "BF16",
 		Shape: []int{rows, cols}, Data: bits}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files := []string{numbers(t, dir, "e.npy", "F32", []int{rows, cols}, values),
 		numbers(t, dir, "half.npy", "F16", []int{rows, cols}, f16),
 		file(t, dir, "e.safetensors", safe.String()), file(t, dir, "e.parquet", out.String())}
@@ -116,8 +105,8 @@ func TestVectorsThatStayGiveTheSameFigures(t *testing.T) {
 	for limit, want := range map[int]string{0: "", 11: ""} {
 		for _, path := range files {
 			for _, stay := range []bool{false, true} {
-				in := Input{Embeddings: path, Labels: sheet, Unit: true, Limit: limit, Stay: stay, Open: Open,
-					Say: new(said).say}
+				in := Input{Embeddings: path, Labels: sheet, Unit: true, Limit: limit, InPlace: stay, Open: Open,
+					Labelling: Labelling{Log: new(said).log}}
 				got := figures(t, &in)
 				if want == "" {
 					want = got
@@ -134,11 +123,9 @@ func figures(t *testing.T, in *Input) string {
 	t.Helper()
 	b := cpu.New(2)
 	e, err := in.Load(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stays := e.Gallery.Stored != nil; stays != in.Stay {
-		t.Fatalf("stay %v, and the vectors stay: %v", in.Stay, stays)
+	must.Do(t, err)
+	if inPlace := e.Gallery.Stored != nil; inPlace != in.InPlace {
+		t.Fatalf("in place %v, want %v", inPlace, in.InPlace)
 	}
 	e.PerQuery = true
 	if e.Metrics, err = metric.ParseSet([]string{"R@1", "AP", "H-AP"}); err != nil {
@@ -149,9 +136,7 @@ func figures(t *testing.T, in *Input) string {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -161,7 +146,8 @@ func TestOddVectorsAreFoundInTheirFiles(t *testing.T) {
 	for _, stay := range []bool{false, true} {
 		var s said
 		in := Input{Embeddings: numbers(t, dir, "z.npy", "F32", []int{3, 1}, []float32{1, 0, 2}),
-			Labels: file(t, dir, "l.csv", "id,class\nx,a\ny,a\nz,b\n"), Stay: stay, Open: Open, Say: s.say}
+			Labels: file(t, dir, "l.csv", "id,class\nx,a\ny,a\nz,b\n"), InPlace: stay, Open: Open,
+			Labelling: Labelling{Log: s.log}}
 		e, err := in.Load(cpu.New(1))
 		if err != nil || len(s) != 1 || !strings.Contains(s[0], "1 of 3 vectors of "+in.Embeddings+
 			" are all zeros, the first in row 1 (y)") {
@@ -190,17 +176,12 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 	if _, err := w.Write([]row{{"x", []float32{1, 0}}, {"y", []float32{0, 1}}, {"z", []float32{1, 1}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	var s said
 	in := Input{Embeddings: file(t, dir, "e.parquet", out.String()),
 		Labels: file(t, dir, "l.csv", "class,id\na,z\nb,extra\nc,x\na,y\n"),
-		Open:   Open, Say: s.say}
-	e, err := in.Load(cpu.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+		Open:   Open, Labelling: Labelling{Log: s.log}}
+	e := must.Get(in.Load(cpu.New(1)))(t)
 	if !slices.Equal(e.Query.IDs, []string{"x", "y", "z"}) || e.Query.Labels[1][0] != e.Query.Labels[2][0] ||
 		e.Query.Labels[0][0] == e.Query.Labels[1][0] ||
 		len(s) != 1 || !strings.HasSuffix(s[0], "by id; 1 rows have no vector") {
@@ -224,16 +205,14 @@ func TestLabelsAreMatchedByID(t *testing.T) {
 func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 	dir := t.TempDir()
 	in := Input{Labels: file(t, dir, "q.csv", "id,class\nq0,a\nq1,b\n"),
-		GalleryLabels: file(t, dir, "g.csv", "id,class\ng0,a\ng1,b\ng2,b\n"), Say: new(said).say}
+		GalleryLabels: file(t, dir, "g.csv", "id,class\ng0,a\ng1,b\ng2,b\n"), Labelling: Labelling{Log: new(said).log}}
 	indices := numbers(t, dir, "i.npy", "I64", []int{2, 3}, []int64{2, 0, -1, 1, 2, 0})
 	run := file(t, dir, "x.run", "q0 Q0 g0 1 0.25 me\nq0 Q0 g2 9 0.5 me\n\n"+
 		"q1 Q0 g2 1 3000000000 me\nq1 Q0 g0 1 3000000000 me\nq1 Q0 g1 1 3000000001 me\n") // one in float32
 	want := [][]int32{{2, 0}, {1, 2, 0}}
 	for _, path := range []string{indices, run} {
 		_, list, err := in.LoadRankings(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for q, rows := range want {
 			if !slices.Equal(list[q].Rows, rows) {
 				t.Errorf("%s: query %d has %v, want %v", path, q, list[q].Rows, rows)
@@ -257,5 +236,14 @@ func TestRankingsAreReadFromBothKindsOfFile(t *testing.T) {
 		if _, _, err := in.LoadRankings(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// Labels that a damaged file may have are not said to be missing.
+func TestDamagedVectorsAreNamedBeforeTheirLabels(t *testing.T) {
+	in := &Input{Embeddings: file(t, t.TempDir(), "e.safetensors", "\x04\x00\x00\x00\x00\x00\x00\x00{[}]")}
+	err := in.Complete()
+	if err == nil || errors.As(err, new(*NoLabelsError)) || !strings.Contains(err.Error(), "e.safetensors") {
+		t.Errorf("%v", err)
 	}
 }

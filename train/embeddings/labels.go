@@ -6,40 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/classes"
 	"hgld/labels"
 )
 
 // Classes assigns numbers to the classes of several label files. Equal names get equal numbers
 // in all of them. The zero value is ready to use.
 type Classes struct {
-	// Independent says that the levels do not form a tree: each column is numbered by itself, and
-	// a class may have several parents.
-	Independent bool
-
-	// Ignore names a column that is not a level. Items that share its value are ignored for one
-	// another. "" means no such column.
-	Ignore string
+	Labelling
 
 	// OnlyIDs skips the levels: the rows need no classes.
 	OnlyIDs bool
-
-	// Columns are the levels, finest first; empty: the columns of the first file that may be levels.
-	Columns []string
-
-	// Missing are the cells that mean no class; see Input.Missing.
-	Missing []string
-
-	// Uneven keeps rows that lack some levels; otherwise they are an error.
-	Uneven bool
-
-	// Part is the split of the rows that are read of a table of OpenMetricLearning; "": all.
-	Part string
-
-	// Recorded is Input.Recorded.
-	Recorded func(path string) bool
-
-	// Say receives remarks; nil: no one does.
-	Say func(format string, args ...any)
 
 	levels  []string
 	builder *labels.Builder  // for a tree
@@ -95,11 +72,11 @@ func (c *Classes) Names(level int) []string {
 
 // Read is ReadAll for one file, whose columns may have one class, or another class in each row.
 func (c *Classes) Read(path string) (*Rows, error) {
-	sheets, err := c.sheets([]string{path})
+	list, err := c.readAll(false, path)
 	if err != nil {
 		return nil, err
 	}
-	return c.rows(sheets[0])
+	return list[0], nil
 }
 
 // ReadAll returns the rows of files of labels:
@@ -112,28 +89,18 @@ func (c *Classes) Read(path string) (*Rows, error) {
 //     first
 //
 // A row without any class has −1 at every level. ReadAll fails if the levels differ from those of an
-// earlier file, or if a class has two parents. If another order of the columns forms a tree, the
-// error names it. A column of all files with one class, or with another class in each row, is no level
+// earlier file, or if a class has two parents. If another order of the columns forms a tree, that is
+// the order of the levels. A column of all files with one class, or with another class in each row, is no level
 // unless Columns has it.
 func (c *Classes) ReadAll(paths ...string) ([]*Rows, error) {
-	sheets, err := c.sheets(paths)
+	return c.readAll(c.levels == nil, paths...)
+}
+
+// readAll is ReadAll. Levels are guessed if nobody named them.
+func (c *Classes) readAll(guessed bool, paths ...string) ([]*Rows, error) {
+	sheets, err := c.sheets(guessed, paths)
 	if err != nil {
 		return nil, err
-	}
-	if !c.OnlyIDs {
-		notes := twins(sheets)
-		asked := slices.ContainsFunc(sheets, func(s *sheet) bool { return s.asked })
-		if !asked && c.levels == nil {
-			c.noLevel = dropNoLevels(sheets, c.say)
-		}
-		if err := sameKinds(sheets); err != nil {
-			return nil, err
-		}
-		for _, level := range sheets[0].levels {
-			for _, note := range notes[level] {
-				c.say("%s", note)
-			}
-		}
 	}
 	var list []*Rows
 	for _, s := range sheets {
@@ -146,15 +113,9 @@ func (c *Classes) ReadAll(paths ...string) ([]*Rows, error) {
 	return list, nil
 }
 
-func (c *Classes) say(format string, args ...any) {
-	if c.Say != nil {
-		c.Say(format, args...)
-	}
-}
-
 // sheets reads files whose levels must be the same.
-func (c *Classes) sheets(paths []string) (sheets []*sheet, err error) {
-	o := &reading{aside: asides, asked: c.Columns, onlyIDs: c.OnlyIDs, part: c.Part, say: c.say}
+func (c *Classes) sheets(guessed bool, paths []string) (sheets []*sheet, err error) {
+	o := &reading{aside: asides, asked: c.Columns, onlyIDs: c.OnlyIDs, part: c.Part, log: c.log}
 	if c.Ignore != "" {
 		o.aside = append(slices.Clone(asides), c.Ignore)
 	}
@@ -166,15 +127,31 @@ func (c *Classes) sheets(paths []string) (sheets []*sheet, err error) {
 		s.asked = s.asked || c.Recorded != nil && c.Recorded(path)
 		if c.OnlyIDs {
 			s.levels, s.classes = nil, nil
-		} else if err := s.clearMissing(c.Missing, c.say); err != nil {
-			return nil, err
 		}
+		guessed = guessed && !s.asked
 		if sheets = append(sheets, s); !c.OnlyIDs && len(s.levels) == 0 {
 			return nil, fmt.Errorf("%s: no column with classes, want one for each level", path)
 		}
 		if !slices.Equal(s.levels, sheets[0].levels) {
 			return nil, levelsDiffer(path, s.levels, sheets[0].levels)
 		}
+	}
+	if c.OnlyIDs {
+		return sheets, nil
+	}
+	of, err := read(sheets, classes.Options{Missing: c.Missing, Guessed: guessed, Independent: c.Independent})
+	if err != nil {
+		return nil, err
+	}
+	c.noLevel = of.NoLevel
+	for _, note := range of.Notes {
+		c.log("%s", note)
+	}
+	if err := sameKinds(sheets); err != nil {
+		return nil, err
+	}
+	for _, note := range of.twins() {
+		c.log("%s", note)
 	}
 	return sheets, nil
 }
@@ -187,7 +164,7 @@ func levelsDiffer(path string, levels, want []string) error {
 // rows numbers the classes of a sheet.
 func (c *Classes) rows(s *sheet) (*Rows, error) {
 	if !c.OnlyIDs {
-		if err := c.declare(s.path, s.levels); err != nil {
+		if err := c.Declare(s.path, s.levels); err != nil {
 			return nil, err
 		}
 	}
@@ -211,25 +188,14 @@ func (c *Classes) rows(s *sheet) (*Rows, error) {
 		if c.OnlyIDs {
 			continue
 		}
-		if r.Labels[i], err = c.add(names, s.where(i)); err != nil {
-			return nil, s.proposeOrder(err)
+		if r.Labels[i], err = c.Add(names, s.where(i)); err != nil {
+			if errors.As(err, new(*labels.ParentsError)) {
+				err = &NoTreeError{err}
+			}
+			return nil, err
 		}
 	}
 	return r, nil
-}
-
-// proposeOrder adds to the error of a class with two parents an order of the columns that forms a
-// tree, or returns a [NoTreeError].
-func (s *sheet) proposeOrder(err error) error {
-	if !errors.As(err, new(*labels.ParentsError)) {
-		return err
-	}
-	tree := &NoTreeError{err}
-	if order := s.finestFirst(); order != nil && !tree.Uneven() {
-		return fmt.Errorf("%w; the columns are %s, want the finest first: %s forms a tree", err,
-			strings.Join(s.levels, ", "), strings.Join(order, ", "))
-	}
-	return tree
 }
 
 // ignored numbers the values of the column Ignore.
@@ -261,9 +227,9 @@ func (c *Classes) ignored(s *sheet) ([]int32, error) {
 	return list, nil
 }
 
-// declare records the levels of the first file. For later files it checks that the levels are
+// Declare records the levels of the first file. For later files it checks that the levels are
 // the same.
-func (c *Classes) declare(path string, levels []string) error {
+func (c *Classes) Declare(path string, levels []string) error {
 	switch {
 	case c.levels == nil:
 		c.levels, c.builder = levels, labels.NewBuilder(levels...)
@@ -276,13 +242,13 @@ func (c *Classes) declare(path string, levels []string) error {
 	return nil
 }
 
-// add returns the class numbers of a row and assigns numbers to new classes.
-func (c *Classes) add(names []string, where string) (labels.Path, error) {
+// Add returns the class numbers of a row and assigns numbers to new classes.
+func (c *Classes) Add(names []string, where string) (labels.Path, error) {
 	if !slices.ContainsFunc(names, func(name string) bool { return name != "" }) {
 		return slices.Repeat(labels.Path{-1}, len(names)), nil
 	}
 	if !c.Independent {
-		return c.builder.Add(labels.Row{Names: names, Where: where, Uneven: c.Uneven})
+		return c.builder.Add(labels.Row{Names: names, Where: where, Partial: c.Partial})
 	}
 	p := make(labels.Path, len(names))
 	for l, name := range names {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 )
 
 // npz writes an archive of these arrays, deflated as numpy.savez_compressed does.
@@ -24,17 +25,11 @@ func npz(t *testing.T, arrays ...tensorfile.Tensor) string {
 		if err == nil {
 			err = tensorfile.WriteNPY(w, a)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	path := filepath.Join(t.TempDir(), "e.npz")
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
 	return path
 }
 
@@ -124,22 +119,14 @@ func TestEmptyMatrices(t *testing.T) {
 		} {
 			var file bytes.Buffer
 			path := filepath.Join(t.TempDir(), "e."+kind)
-			if err := write(&file); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, write(&file))
+			must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
 			check(kind, path)
 		}
 		label := filepath.Join(t.TempDir(), "l.npy")
 		var file bytes.Buffer
-		if err := tensorfile.WriteNPY(&file, whole("", shape)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(label, file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, tensorfile.WriteNPY(&file, whole("", shape)))
+		must.Do(t, os.WriteFile(label, file.Bytes(), 0o600))
 		if _, err := ReadTable(label); err == nil || !strings.Contains(err.Error(), "no row or no column with classes") {
 			t.Errorf("%v as labels: %v", shape, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hgld/internal/csvfile"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/qrels"
@@ -90,7 +91,7 @@ func readRankings(path string, e *Evaluation) ([]retrieval.Ranking, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readRun(f, e.Query.IDs, e.Gallery.IDs)
+	return readRun(csvfile.Text(f), e.Query.IDs, e.Gallery.IDs)
 }
 
 func readIndices(path string, queries int) ([]retrieval.Ranking, error) {

@@ -3,8 +3,6 @@ package embeddings
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
-	"unicode"
 
 	"hgld/internal/parquetfile"
 	"hgld/internal/spelling"
@@ -65,7 +63,7 @@ func RowsByID(ids []string) (*ByID, error) {
 			return nil, fmt.Errorf("rows %d and %d have the same id, %.80q", first, i, id)
 		}
 		b.exact[id] = i
-		if form := spelling.Form(id); !isASCII(id) {
+		if form := spelling.Form(id); !spelling.IsASCII(id) {
 			if _, twice := b.forms[form]; twice {
 				i = -1
 			}
@@ -75,13 +73,9 @@ func RowsByID(ids []string) (*ByID, error) {
 	return b, nil
 }
 
-func isASCII(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
-}
-
 // Find returns the row with an id, or the only one with the same characters in another form of Unicode.
 func (b *ByID) Find(id string) (row int, known bool) {
-	if row, known = b.exact[id]; known || isASCII(id) {
+	if row, known = b.exact[id]; known || spelling.IsASCII(id) {
 		return row, known
 	}
 	row, known = b.forms[spelling.Form(id)]
@@ -132,7 +126,7 @@ func (t *table) named(name string) ([]string, error) {
 	if err != nil || leaf == nil {
 		return nil, err
 	}
-	return t.texts(*leaf)
+	return t.Texts(*leaf)
 }
 
 // SomeRows picks rows of a matrix by number.

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"hgld/internal/classes"
 	"hgld/internal/csvfile"
+	"hgld/internal/parquetfile"
 	"hgld/internal/regular"
 	"hgld/internal/spelling"
 	"hgld/internal/tensorfile"
@@ -40,14 +40,10 @@ func readSheet(path string, o *reading) (s *sheet, err error) {
 	switch filepath.Ext(path) {
 	case ".npy":
 		return readNPY(path, o)
-	case ".npz":
-		return readLabelsNPZ(path, o)
 	case ".parquet":
 		return readParquet(path, o)
-	case ".pt", ".pth", ".pkl", ".pickle":
-		return readLabelsTorch(path, o)
-	case ".safetensors":
-		return readLabelsTensors(path, o)
+	case ".npz", ".safetensors", ".pt", ".pth", ".pkl", ".pickle":
+		return readArrays(path, o)
 	default:
 		return readText(path, o)
 	}
@@ -66,19 +62,15 @@ type Table struct {
 // tree.
 func ReadTable(path string) (*Table, error) {
 	silent := func(string, ...any) {}
-	s, err := readSheet(path, &reading{aside: asides, onlyIDs: true, say: silent})
+	s, err := readSheet(path, &reading{aside: asides, onlyIDs: true, log: silent})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.clearMissing([]string{"-1"}, silent); err != nil {
+	of, err := read([]*sheet{s}, classes.Options{Missing: []string{"-1"}, Independent: true})
+	if err != nil {
 		return nil, err
 	}
-	notes := twins([]*sheet{s})
-	t := &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows}
-	for _, level := range t.Levels {
-		t.Notes = append(t.Notes, notes[level]...)
-	}
-	return t, nil
+	return &Table{IDs: s.other["id"], Levels: s.levels, Classes: s.classes, Rows: s.rows, Notes: of.twins()}, nil
 }
 
 func readText(path string, o *reading) (*sheet, error) {
@@ -90,21 +82,14 @@ func readText(path string, o *reading) (*sheet, error) {
 	r := csvfile.NewReader(f)
 	r.Reuse()
 	r.TrimColumns()
-	head, err := r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s is empty; want a heading with a column for each level, finest first", path)
-	}
+	head, err := classes.ReadHeading(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	head = slices.Clone(head)
-	for k := range head {
-		head[k] = strings.TrimSpace(head[k])
-	}
 	unnamed := head[0] == "" && slices.Contains(o.aside, "id") && !slices.Contains(head, "id")
 	nameIDs(head, o.aside)
-	if err := checkHead(path, head); err != nil {
-		return nil, err
+	if k := slices.Index(head, ""); k >= 0 && len(o.asked) == 0 && !o.onlyIDs {
+		return nil, fmt.Errorf("%s: column %d has no name in the heading", path, k+1)
 	}
 	columns, lines := make([][]string, len(head)), []int{}
 	for {
@@ -138,24 +123,6 @@ func nameIDs(head, aside []string) {
 			}
 		}
 	}
-}
-
-// isText reports whether a cell is UTF-8 without NUL.
-func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
-
-// checkHead checks the column names.
-func checkHead(path string, head []string) error {
-	for k, name := range head {
-		switch {
-		case !isText(name):
-			return fmt.Errorf("%s: the heading is not UTF-8; want a table of labels", path)
-		case name == "":
-			return fmt.Errorf("%s: column %d has no name in the heading", path, k+1)
-		case slices.Contains(head[:k], name):
-			return fmt.Errorf("%s: two columns are called %.80q, want different names", path, name)
-		}
-	}
-	return nil
 }
 
 func readNPY(path string, o *reading) (*sheet, error) {
@@ -211,20 +178,11 @@ func classNames(t tensorfile.Tensor) ([]string, error) {
 	names := make([]string, len(values))
 	for i, v := range values {
 		var whole bool
-		if names[i], whole = wholeName(v); !whole {
+		if names[i], whole = parquetfile.Whole(v); !whole {
 			return nil, fmt.Errorf("%g is no class", v)
 		}
 	}
 	return names, err
-}
-
-// wholeName returns the name of a class that is stored as a float.
-func wholeName(v float64) (name string, whole bool) {
-	if math.IsNaN(v) {
-		return "nan", true
-	}
-	const exact = 1 << 53
-	return strconv.FormatFloat(v, 'f', -1, 64), v == math.Trunc(v) && math.Abs(v) <= exact
 }
 
 // rowOf names the rows of a file that has no lines.
@@ -249,7 +207,7 @@ func readParquet(path string, o *reading) (*sheet, error) {
 		head, columns, s.rows = append(head, name), append(columns, column), len(column)
 	}
 	for l, leaf := range leaves {
-		classes, err := t.texts(leaf)
+		classes, err := t.Texts(leaf)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, levels[l], err)
 		}
@@ -292,40 +250,4 @@ func (s *sheet) truths(name string) ([]bool, error) {
 		list[i] = v
 	}
 	return list, nil
-}
-
-// finestFirst returns an order of the levels, more classes first, in which each class has one
-// parent, or nil if there is none.
-func (s *sheet) finestFirst() []string {
-	order := make([]int, len(s.levels))
-	count := make([]int, len(s.levels))
-	for l, classes := range s.classes {
-		order[l] = l
-		different := map[string]bool{}
-		for _, c := range classes {
-			different[c] = true
-		}
-		count[l] = len(different)
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return count[b] - count[a] })
-	var names []string
-	for i, l := range order {
-		names = append(names, s.levels[l])
-		if i+1 < len(order) && !nested(s.classes[l], s.classes[order[i+1]]) {
-			return nil
-		}
-	}
-	return names
-}
-
-// nested reports whether each class has a single parent, ignoring rows without a class.
-func nested(classes, parents []string) bool {
-	parent := map[string]string{}
-	for i, c := range classes {
-		if p, known := parent[c]; known && p != parents[i] && c != "" {
-			return false
-		}
-		parent[c] = parents[i]
-	}
-	return true
 }

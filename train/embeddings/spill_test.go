@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"hgld/internal/testing/must"
 )
 
 // A table that does not fit into memory is read from a file, with the same numbers, and nothing
@@ -28,20 +30,13 @@ func TestLargeParquetIsReadFromATemporaryFile(t *testing.T) {
 		list = append(list, row{v})
 	}
 	path := filepath.Join(t.TempDir(), "v.parquet")
-	if err := parquet.WriteFile(path, list, parquet.MaxRowsPerRowGroup(10)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile(path, list, parquet.MaxRowsPerRowGroup(10)))
 	ragged := filepath.Join(t.TempDir(), "ragged.parquet")
-	if err := parquet.WriteFile(ragged, append(list, row{[]float64{1}})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, parquet.WriteFile(ragged, append(list, row{[]float64{1}})))
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
 	for _, held := range []int{1, cols, 3*cols + 1, rows*cols - 1, rows * cols} {
-		v, err := openParquet(path, held)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(openParquet(path, held))(t)
 		if _, isFile := v.(*spilled); isFile != (held < rows*cols) {
 			t.Errorf("%d of %d numbers in memory: %T", held, rows*cols, v)
 		}

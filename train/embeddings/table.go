@@ -129,37 +129,6 @@ func (t *table) vectors(leaf parquetfile.Leaf, each func(row []float32) error,
 	return err
 }
 
-// texts reads a column of strings or integers. It returns "" for null.
-func (t *table) texts(leaf parquetfile.Leaf) (list []string, err error) {
-	err = t.Values(leaf, func(v parquet.Value, _ bool) error {
-		switch {
-		case v.IsNull():
-			list = append(list, "")
-		case v.Kind() == parquet.ByteArray:
-			list = append(list, string(v.ByteArray()))
-		case v.Kind() == parquet.Boolean:
-			list = append(list, strconv.FormatBool(v.Boolean()))
-		case leaf.Meaning() != "":
-			return fmt.Errorf("it holds %s; want texts or whole numbers", leaf.Meaning())
-		case v.Kind() == parquet.Int32 || v.Kind() == parquet.Int64:
-			list = append(list, leaf.Integer(v))
-		case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
-			name, whole := wholeName(v.Double())
-			if v.Kind() == parquet.Float {
-				name, whole = wholeName(float64(v.Float()))
-			}
-			if !whole {
-				return fmt.Errorf("row %d holds %s; want texts or whole numbers", len(list), name)
-			}
-			list = append(list, name)
-		default:
-			return fmt.Errorf("it holds %v; want texts or whole numbers", v.Kind())
-		}
-		return nil
-	})
-	return list, err
-}
-
 // scalars lists the columns with one value in each row.
 func (t *table) scalars() []parquetfile.Leaf {
 	return t.find(func(leaf parquetfile.Leaf) bool { return leaf.Lists == 0 && leaf.Depth == 1 })

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"hgld/internal/regular"
 )
 
 // NoTextsError says that an array has no file with the texts of its rows.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The files were made by PyTorch; make.py beside them says how.
@@ -15,10 +17,7 @@ func TestVectorsThatTorchSaved(t *testing.T) {
 		"tensor.pt": {0, 1, 2, 3, 4, 5}, "vectors.pt": {0, 1, 2, 3, 4, 5}, "embeddings.pt": {1, 2, 3, 4, 5, 6},
 		"arrays-protocol4.pth": {0, .25, .5, .75, 1, 1.25},
 	} {
-		v, err := Open(filepath.Join(torchFiles, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Open(filepath.Join(torchFiles, name)))(t)
 		rows, cols := v.Rows()
 		got := make([]float32, 6)
 		if err := v.ReadRows(got, 0); err != nil || rows != 3 || cols != 2 || !slices.Equal(got, want) {

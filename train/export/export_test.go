@@ -12,16 +12,17 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
+	"hgld/internal/testing/must"
 	"hgld/train/backbone"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 	"hgld/train/nn"
 )
 
 // configOf returns a configuration with the named backbone, reduced in depth.
-func configOf(name string) train.Config {
-	c := train.Default()
-	c.Model.Backbone = train.Named{Name: name}
+func configOf(name string) config.Config {
+	c := config.Default()
+	c.Model.Backbone = config.Named{Name: name}
 	c.Model.Dim = 16
 	if spec, err := backbone.All.Get("backbone", name); err == nil && spec.Facts().Vector {
 		c.Model.Pooling = "none"
@@ -35,12 +36,10 @@ func configOf(name string) train.Config {
 }
 
 // weightsOf returns the tensors of a network with random weights.
-func weightsOf(t *testing.T, c train.Config) []tensorfile.Tensor {
+func weightsOf(t *testing.T, c config.Config) []tensorfile.Tensor {
 	t.Helper()
 	spec, err := c.Backbone()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h := backbone.Head{Dim: c.Model.Dim}
 	if h.Pooling, err = backbone.Poolings.Get("pooling", c.Model.Pooling); err != nil {
 		t.Fatal(err)
@@ -50,9 +49,7 @@ func weightsOf(t *testing.T, c train.Config) []tensorfile.Tensor {
 	b := cpu.New(1)
 	s.Build(b, 1)
 	tensors, err := s.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return tensors
 }
 
@@ -127,9 +124,7 @@ func TestEveryBackboneHasAnONNXForm(t *testing.T) {
 			c := configOf(e.Name)
 			tensors := weightsOf(t, c)
 			var file bytes.Buffer
-			if err := ONNX(&file, c, tensors); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, ONNX(&file, c, tensors))
 			checkGraph(t, fields(t, file.Bytes()), tensors)
 		})
 	}
@@ -182,9 +177,7 @@ func TestONNXHasTheSameBytesEachTime(t *testing.T) {
 	c.Input.Scales = []float64{1, 0.5}
 	tensors := weightsOf(t, c)
 	var first, second bytes.Buffer
-	if err := ONNX(&first, c, tensors); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ONNX(&first, c, tensors))
 	if err := ONNX(&second, c, tensors); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Errorf("two files differ (%v)", err)
 	}
@@ -219,9 +212,7 @@ func TestBackboneHasTheNamesOfItsLibrary(t *testing.T) {
 	c.Model.Backbone.Settings = nil
 	tensors := weightsOf(t, c)
 	own, err := Backbone(c, tensors)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, x := range own {
 		names = append(names, x.Name)
@@ -267,9 +258,7 @@ func vectors() *Embeddings {
 func TestParquetRoundTrips(t *testing.T) {
 	e := vectors()
 	var file bytes.Buffer
-	if err := e.Parquet(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Parquet(&file))
 	type row struct {
 		ID        string    `parquet:"id"`
 		Embedding []float32 `parquet:"embedding,list"`
@@ -305,9 +294,7 @@ func TestLabelsAreATable(t *testing.T) {
 		e.Classes[i] = e.Classes[i][:2]
 	}
 	var file bytes.Buffer
-	if err := e.Labels(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Labels(&file))
 	want := "id,level 0,level 1\n\"image, 0\",,\n\"image, 1\",1/0,1/1\n\"image, 2\",2/0,2/1\n\"image, 3\",3/0,3/1\n"
 	if file.String() != want {
 		t.Errorf("%s", file.String())

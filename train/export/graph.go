@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"hgld/internal/tensorfile"
+	"hgld/train/backbone"
 )
 
 // graph is an ONNX graph under construction. Nodes refer to values by name. Initialisers, the
@@ -19,11 +20,7 @@ type graph struct {
 	err                 error           // first error
 }
 
-// attribute is a constant of a node. Its value is an int, a float32, a string or an []int.
-type attribute struct {
-	name  string
-	value any
-}
+type attribute = backbone.Attribute
 
 // Type codes of AttributeProto and of TensorProto's elements, from onnx.proto.
 const (
@@ -36,13 +33,16 @@ const (
 	elementInt64 = 7
 )
 
-// op adds a node with one output and returns the output's name.
-func (g *graph) op(kind string, inputs []string, attributes ...attribute) string {
+// Op adds a node without attributes.
+func (g *graph) Op(kind string, inputs ...string) string { return g.Node(kind, inputs) }
+
+// Node adds a node with one output and returns the output's name.
+func (g *graph) Node(kind string, inputs []string, attributes ...attribute) string {
 	g.count++
 	return g.opTo(fmt.Sprintf("%s_%d", kind, g.count), kind, inputs, attributes...)
 }
 
-// opTo is op with a given name for the output.
+// opTo is Node with a given name for the output.
 func (g *graph) opTo(output, kind string, inputs []string, attributes ...attribute) string {
 	var n message // NodeProto
 	for _, in := range inputs {
@@ -52,18 +52,18 @@ func (g *graph) opTo(output, kind string, inputs []string, attributes ...attribu
 	n.text(3, output)
 	n.text(4, kind)
 	for _, a := range attributes {
-		n.message(5, a.message())
+		n.message(5, encoded(a))
 	}
 	g.nodes = append(g.nodes, n)
 	return output
 }
 
-// message encodes the attribute as an AttributeProto.
-func (a attribute) message() message {
+// encoded returns an attribute as an AttributeProto.
+func encoded(a attribute) message {
 	var m message
-	m.text(1, a.name)
+	m.text(1, a.Name)
 	kind := 0
-	switch v := a.value.(type) {
+	switch v := a.Value.(type) {
 	case float32:
 		m.float(2, v)
 		kind = attributeFloat
@@ -79,14 +79,14 @@ func (a attribute) message() message {
 		}
 		kind = attributeInts
 	default:
-		panic(fmt.Sprintf("export: attribute %s of type %T", a.name, a.value))
+		panic(fmt.Sprintf("export: attribute %s of type %T", a.Name, a.Value))
 	}
 	m.number(20, int64(kind))
 	return m
 }
 
-// weight adds a tensor of the checkpoint as an initialiser and returns its name.
-func (g *graph) weight(name string) string {
+// Weight adds a tensor of the checkpoint as an initialiser and returns its name.
+func (g *graph) Weight(name string) string {
 	t, ok := g.tensors[name]
 	switch {
 	case g.declared[name]:
@@ -100,18 +100,18 @@ func (g *graph) weight(name string) string {
 	return name
 }
 
-// has reports whether the checkpoint contains a tensor.
-func (g *graph) has(name string) bool {
+// Has reports whether the checkpoint contains a tensor.
+func (g *graph) Has(name string) bool {
 	_, ok := g.tensors[name]
 	return ok
 }
 
-// shapeOf returns the shape of a tensor of the checkpoint, which must have n dimensions.
+// ShapeOf returns the shape of a tensor of the checkpoint, which must have n dimensions.
 // Otherwise it returns zeros and records the error.
-func (g *graph) shapeOf(name string, n int) []int {
+func (g *graph) ShapeOf(name string, n int) []int {
 	shape := g.tensors[name].Shape
 	if len(shape) != n {
-		if g.err == nil && g.has(name) {
+		if g.err == nil && g.Has(name) {
 			g.err = fmt.Errorf("export: tensor %.80q is %v, want %d dimensions", name, shape, n)
 		}
 		return make([]int, n)
@@ -138,13 +138,13 @@ func (g *graph) constant(kind int64, shape []int, data []byte) string {
 	return name
 }
 
-// ints adds a constant vector of int64 and returns its name.
-func (g *graph) ints(values ...int) string {
+// Ints adds a constant vector of int64 and returns its name.
+func (g *graph) Ints(values ...int) string {
 	return g.constant(elementInt64, []int{len(values)}, int64Bytes(values...))
 }
 
-// integer adds a constant int64 and returns its name.
-func (g *graph) integer(v int) string { return g.constant(elementInt64, nil, int64Bytes(v)) }
+// Integer adds a constant int64 and returns its name.
+func (g *graph) Integer(v int) string { return g.constant(elementInt64, nil, int64Bytes(v)) }
 
 func int64Bytes(values ...int) (data []byte) {
 	for _, v := range values {
@@ -153,13 +153,13 @@ func int64Bytes(values ...int) (data []byte) {
 	return data
 }
 
-// float adds a constant float32 and returns its name.
-func (g *graph) float(v float64) string {
+// Float adds a constant float32 and returns its name.
+func (g *graph) Float(v float64) string {
 	return g.constant(elementFloat, nil, float32Bytes(float32(v)))
 }
 
-// floats adds a constant vector of float32 and returns its name.
-func (g *graph) floats(values ...float32) string {
+// Floats adds a constant vector of float32 and returns its name.
+func (g *graph) Floats(values ...float32) string {
 	return g.constant(elementFloat, []int{len(values)}, float32Bytes(values...))
 }
 

@@ -19,8 +19,8 @@ import (
 	"slices"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
 	"hgld/train/backbone"
+	"hgld/train/config"
 )
 
 // Opset is the ONNX operator set of the files: 17, the first with LayerNormalization.
@@ -33,10 +33,10 @@ const (
 // largest is the limit of protocol buffer readers: 2 GiB minus one byte.
 const largest = math.MaxInt32
 
-// ONNX writes the network that c describes, with the given tensors (train.Model.Weights). The
+// ONNX writes the network that c describes, with the given tensors (evaluation.Model.Weights). The
 // graph embeds as an evaluation does: BatchNorm uses its running statistics, and the result is
 // the mean over input.scales if any are set. Equal arguments produce equal bytes.
-func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
+func ONNX(w io.Writer, c config.Config, tensors []tensorfile.Tensor) error {
 	spec, err := c.Backbone()
 	if err != nil {
 		return err
@@ -48,11 +48,7 @@ func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 	for _, t := range tensors {
 		g.tensors[t.Name] = t
 	}
-	features, err := backboneOf(g, spec)
-	if err != nil {
-		return err
-	}
-	n := &net{graph: g, features: features, config: c.Model, channels: spec.Facts().Channels}
+	n := &net{graph: g, spec: spec, config: c.Model, channels: spec.Facts().Channels}
 	name, batch := "images", dim{name: "batch"}
 	input := []dim{batch, {size: 3}, {size: c.Input.Size}, {size: c.Input.Size}}
 	if !spec.Facts().Fixed {
@@ -90,7 +86,7 @@ func ONNX(w io.Writer, c train.Config, tensors []tensorfile.Tensor) error {
 }
 
 // model wraps a graph in a ModelProto.
-func model(body message, c train.Config) (message, error) {
+func model(body message, c config.Config) (message, error) {
 	var m, opset message
 	m.number(1, IRVersion)
 	m.text(2, "hgld")
@@ -112,7 +108,7 @@ func model(body message, c train.Config) (message, error) {
 }
 
 // facts are the texts that an exported file carries: the preprocessing and the network, in JSON.
-func facts(c train.Config) (map[string]string, error) {
+func facts(c config.Config) (map[string]string, error) {
 	input, err := json.Marshal(c.Input)
 	if err != nil {
 		return nil, err
@@ -121,39 +117,11 @@ func facts(c train.Config) (map[string]string, error) {
 	return map[string]string{backbone.InputKey: string(input), backbone.ModelKey: string(model)}, err
 }
 
-// features adds the backbone's nodes for an input. It returns the output's name: [N,C,H,W], or
-// [N,C] for a transformer.
-type features func(images string) string
-
-// backboneOf returns the exporter of a backbone, which adds to g.
-func backboneOf(g *graph, spec backbone.Spec) (features, error) {
-	switch s := spec.(type) {
-	case backbone.ResNet:
-		return resnet{g, s}.features, nil
-	case backbone.Convnet:
-		return convnet{g, s}.features, nil
-	case backbone.ViT:
-		return transformer{graph: g, spec: s}.features, nil
-	case backbone.DINOv2:
-		return dinov2(g, s), nil
-	case backbone.CLIP:
-		return clip(g, s), nil
-	case backbone.SigLIP:
-		return siglip(g, s), nil
-	case backbone.DeiT:
-		plain := backbone.ViT{Width: s.Width, Depth: s.Depth, Heads: s.Heads, Patch: s.Patch, Input: s.Input}
-		return transformer{graph: g, spec: plain}.features, nil
-	case backbone.Vectors:
-		return hidden{transformer{graph: g}, s}.features, nil
-	}
-	return nil, fmt.Errorf("export: %T has no ONNX form", spec)
-}
-
 // net exports the layers after the backbone.
 type net struct {
 	*graph
-	features features
-	config   train.Architecture
+	spec     backbone.Spec
+	config   config.Architecture
 	channels int // channels of the features
 }
 
@@ -167,29 +135,30 @@ func (n *net) embed(images string, scales []float64) {
 	for _, s := range scales {
 		copied := images
 		if s != 1 {
-			copied = n.op("Resize", []string{images, "", n.floats(1, 1, float32(s), float32(s))},
-				attribute{"mode", "linear"}, attribute{"coordinate_transformation_mode", "align_corners"})
+			copied = n.Node("Resize", []string{images, "", n.Floats(1, 1, float32(s), float32(s))},
+				attribute{Name: "mode", Value: "linear"}, attribute{Name: "coordinate_transformation_mode", Value: "align_corners"})
 		}
 		list = append(list, n.projected(copied))
 	}
 	mean := list[0]
 	if len(list) > 1 {
-		mean = n.op("Mean", list)
+		mean = n.Node("Mean", list)
 	}
 	n.opTo("embeddings", "Div", []string{mean, n.length(mean)})
 }
 
 // length adds max(‖x‖, 1e-12) per row, the divisor of the normalisation.
 func (n *net) length(x string) string {
-	norm := n.op("ReduceL2", []string{x}, attribute{"axes", []int{1}}, attribute{"keepdims", 1})
-	return n.op("Max", []string{norm, n.float(1e-12)})
+	norm := n.Node("ReduceL2", []string{x}, attribute{Name: "axes", Value: []int{1}},
+		attribute{Name: "keepdims", Value: 1})
+	return n.Node("Max", []string{norm, n.Float(1e-12)})
 }
 
 // projected adds the backbone, the pooling, the standardisation and the projection.
 func (n *net) projected(images string) string {
-	x := n.standard(n.pooled(n.features(images)))
+	x := n.standard(n.pooled(n.spec.ONNX(n.graph, images)))
 	if n.config.Dim > 0 {
-		x = n.op("Gemm", []string{x, n.weight("fc.weight"), n.weight("fc.bias")}, attribute{"transB", 1})
+		x = n.Node("Gemm", []string{x, n.Weight("fc.weight"), n.Weight("fc.bias")}, attribute{Name: "transB", Value: 1})
 	}
 	return x
 }
@@ -201,23 +170,8 @@ func (n *net) pooled(x string) string {
 		n.err = errors.Join(n.err, fmt.Errorf("export: %w", err))
 		return x
 	}
-	return pooling.ONNX(poolingGraph{n.graph}, x)
+	return pooling.ONNX(n.graph, x)
 }
-
-// poolingGraph is the view of a graph that poolings get.
-type poolingGraph struct{ *graph }
-
-// Op adds a node without attributes.
-func (g poolingGraph) Op(kind string, inputs ...string) string { return g.op(kind, inputs) }
-
-// Weight adds a tensor of the checkpoint as an initialiser.
-func (g poolingGraph) Weight(name string) string { return g.weight(name) }
-
-// Float adds a constant number.
-func (g poolingGraph) Float(v float64) string { return g.float(v) }
-
-// Floats adds a constant vector.
-func (g poolingGraph) Floats(v ...float32) string { return g.floats(v...) }
 
 // standard adds the standardisation, an entry of backbone.Standards.
 func (n *net) standard(x string) string {
@@ -225,13 +179,14 @@ func (n *net) standard(x string) string {
 	case "none":
 		return x
 	case "l2":
-		return n.op("Div", []string{x, n.length(x)})
+		return n.Node("Div", []string{x, n.length(x)})
 	case "layernorm": // the operator requires γ; the network has none, so pass ones
 		ones := make([]float32, n.channels)
 		for i := range ones {
 			ones[i] = 1
 		}
-		return n.layerNorm(x, n.floats(ones...), "", 1e-5)
+		return n.Node("LayerNormalization", []string{x, n.Floats(ones...)}, attribute{Name: "axis", Value: -1},
+			attribute{Name: "epsilon", Value: float32(1e-5)})
 	}
 	n.fail("standard", n.config.Standard)
 	return x

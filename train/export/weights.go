@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
 	"hgld/train/backbone"
+	"hgld/train/config"
 	"hgld/train/nn"
 )
 
 // Backbone returns the tensors of the backbone alone, under the names of torchvision or timm.
 // It includes the batch counters that torch expects. load_state_dict then reports only the
 // published classifier as missing, since a retrieval network has no classifier.
-func Backbone(c train.Config, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, error) {
+func Backbone(c config.Config, tensors []tensorfile.Tensor) ([]tensorfile.Tensor, error) {
 	spec, err := c.Backbone()
 	if err != nil {
 		return nil, err

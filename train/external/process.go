@@ -1,18 +1,21 @@
-// Package external runs a loss in a process of another program. It starts the process, sends it the batches
-// of a training and checks its answers; docs/external-loss.md specifies the conversation. A process that ends,
-// answers too late or answers something else is ended, and the error has the last lines of its standard error.
+// Package external runs other programs: a loss in a process, and a command that is asked once. It starts the
+// process of a loss, sends it the batches of a training and checks its answers; docs/external-loss.md specifies the
+// conversation. A process that ends, answers too late or answers something else is ended, and the error has the last
+// lines of its standard error.
 package external
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,25 +34,30 @@ const Version = 1
 // Keys of a frame's metadata that belong to the conversation.
 const (
 	messageKey = "message"
+	stepKey    = "step"
 	errorKey   = "error"
 )
 
-// greatestAnswer bounds an answer, and greatestState a state, in bytes.
+// greatestHeader bounds what an answer has beside its numbers, and greatestState a state, in bytes.
 const (
-	greatestAnswer = 1 << 30
+	greatestHeader = 1 << 20
 	greatestState  = 16 << 30
 )
 
-// Error says that the process of a loss failed.
+// Error says that a process failed.
 type Error struct {
+	What    string   // what it is for, such as "loss external"
 	Command []string // program and arguments
 	Reason  error    // what happened
 	Words   string   // the last that the process wrote to its standard error
 }
 
+// lossExternal is what a Process is for.
+const lossExternal = "loss external"
+
 // Error names the command and ends with the last words of the process.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("loss external: %s: %v", Words(e.Command), e.Reason)
+	text := fmt.Sprintf("%s: %s: %v", e.What, Words(e.Command), e.Reason)
 	if e.Words != "" {
 		text += "; its last words:\n" + e.Words
 	}
@@ -76,10 +84,13 @@ type Process struct {
 	limit   time.Duration
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	out     *bufio.Reader
+	out     *os.File
 	words   lastWords
 	late    atomic.Bool
 	failed  error
+
+	ended   chan struct{} // closed when the process has ended
+	outcome error         // of the process; valid once it has ended
 }
 
 // Start starts the process of a loss in a folder, "" for the current one, and tells it about the data.
@@ -89,24 +100,44 @@ func Start(l *loss.ExternalLoss, folder string, seed uint64) (*Process, error) {
 	p.cmd = exec.Command(k.Command[0], k.Command[1:]...)
 	p.cmd.Dir, p.cmd.Stderr, p.cmd.WaitDelay = folder, &p.words, time.Second
 	Separate(p.cmd)
-	fail := func(err error) (*Process, error) { return nil, &Error{Command: k.Command, Reason: err} }
+	fail := func(err error) (*Process, error) {
+		return nil, &Error{What: lossExternal, Command: k.Command, Reason: err}
+	}
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return fail(err)
 	}
-	out, err := p.cmd.StdoutPipe()
+	out, theirs, err := os.Pipe()
 	if err != nil {
 		return fail(err)
 	}
-	p.out = bufio.NewReaderSize(out, 1<<16)
-	if err := p.cmd.Start(); err != nil {
+	p.out, p.cmd.Stdout = out, theirs
+	err = p.cmd.Start()
+	theirs.Close()
+	if err != nil {
+		out.Close()
 		return fail(err)
 	}
+	p.ended = make(chan struct{})
+	go func() {
+		defer crash.Guard()
+		p.await()
+	}()
 	about, tensors, err := greeting(&l.Facts, seed)
 	if err == nil {
-		_, err = p.talk("start", tensors, about, greatestAnswer)
+		_, err = p.talk("start", tensors, about, greatestHeader)
 	}
 	return p, err
+}
+
+// drained is how long what an ended process has written is still read: another process may hold its output open.
+const drained = time.Second
+
+// await waits for the end of the process, after which its output ends soon.
+func (p *Process) await() {
+	p.outcome = p.cmd.Wait()
+	close(p.ended)
+	p.out.SetReadDeadline(time.Now().Add(drained))
 }
 
 // greeting returns metadata and tensors of the first frame.
@@ -135,7 +166,7 @@ func greeting(f *loss.Facts, seed uint64) (map[string]string, []tensorfile.Tenso
 
 // Compute sends a batch, and reads value and gradients.
 func (p *Process) Compute(b *loss.HostBatch) (float32, error) {
-	about := map[string]string{"seed": fmt.Sprint(b.Seed), "step": fmt.Sprint(b.Step)}
+	about := map[string]string{"seed": fmt.Sprint(b.Seed), stepKey: fmt.Sprint(b.Step)}
 	if b.MemoryWeight != 0 {
 		about["memory_weight"] = strconv.FormatFloat(float64(b.MemoryWeight), 'g', -1, 32)
 	}
@@ -143,52 +174,48 @@ func (p *Process) Compute(b *loss.HostBatch) (float32, error) {
 	for _, a := range b.Arrays {
 		tensors = append(tensors, tensorfile.Tensor{Name: a.Name, DType: a.Type.String(), Shape: a.Dims, Data: a.Data})
 	}
-	answer, err := p.talk("step", tensors, about, greatestAnswer)
+	most := uint64(greatestHeader)
+	for _, g := range b.Gradients {
+		most += uint64(len(g.Data))
+	}
+	answer, err := p.talk("step", tensors, about, most)
 	if err != nil {
 		return 0, err
 	}
-	v, err := numbersOf(answer, "value", nil)
+	if step, named := answer.Metadata[stepKey]; named && step != about[stepKey] {
+		return 0, p.end(fmt.Errorf("it answered step %.20q, but this is step %s", step, about[stepKey]))
+	}
+	v, err := numbersOf(answer.File, "value", nil)
 	if err != nil {
 		return 0, p.end(err)
 	}
 	for _, g := range b.Gradients {
-		values, err := numbersOf(answer, g.Name, g.Dims)
+		values, err := numbersOf(answer.File, g.Name, g.Dims)
 		if err != nil {
 			return 0, p.end(err)
 		}
-		for i, x := range values {
-			binary.LittleEndian.PutUint32(g.Data[4*i:], math.Float32bits(x))
-		}
+		copy(g.Data, values)
 	}
 	if extra := len(answer.Names()) - 1 - len(b.Gradients); extra > 0 {
 		return 0, p.end(fmt.Errorf("it answered the tensors %.200q, want only value and the gradients", answer.Names()))
 	}
-	return v[0], nil
+	return math.Float32frombits(binary.LittleEndian.Uint32(v)), nil
 }
 
-// numbersOf returns a tensor of an answer, which must be finite and of these dimensions; nil: one number.
-func numbersOf(answer *tensorfile.File, name string, dims []int) ([]float32, error) {
-	dtype, shape, err := answer.Shape(name)
+// numbersOf returns the numbers of a tensor of an answer, which must be finite and of these dimensions; nil: one number.
+func numbersOf(answer *tensorfile.File, name string, dims []int) ([]byte, error) {
+	t, err := answer.Tensor(name)
 	if err != nil {
 		return nil, fmt.Errorf("its answer has no tensor %s", name)
 	}
-	count := 1
-	for _, d := range shape {
-		count *= d
+	if !slices.Equal(t.Shape, dims) && (dims != nil || t.Len() != 1) || t.DType != "F32" {
+		return nil, fmt.Errorf("it answered %s of %s %v, want F32 %v", name, t.DType, t.Shape, dims)
 	}
-	if !slices.Equal(shape, dims) && (dims != nil || count != 1) || dtype != "F32" {
-		return nil, fmt.Errorf("it answered %s of %s %v, want F32 %v", name, dtype, shape, dims)
+	if i := t.NotFinite(); i >= 0 {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
+		return nil, fmt.Errorf("it answered %v at element %d of %s", x, i, name)
 	}
-	values, err := answer.Float32(name)
-	if err != nil {
-		return nil, err
-	}
-	for i, x := range values {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return nil, fmt.Errorf("it answered %v at element %d of %s", x, i, name)
-		}
-	}
-	return values, nil
+	return t.Data, nil
 }
 
 // State asks for what a later Restore needs, as a safetensors file.
@@ -197,26 +224,15 @@ func (p *Process) State() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tensors []tensorfile.Tensor
-	for _, name := range answer.Names() {
-		t, err := answer.Tensor(name)
-		if err != nil {
-			return nil, p.end(err)
-		}
-		tensors = append(tensors, t)
-	}
-	meta := answer.Metadata
-	delete(meta, messageKey)
-	var file bytes.Buffer
-	if err := tensorfile.WriteSafetensors(&file, tensors, meta); err != nil {
+	if err := answer.dropMessage(); err != nil {
 		return nil, p.end(err)
 	}
-	return file.Bytes(), nil
+	return answer.body, nil
 }
 
 // Restore hands back what State returned.
 func (p *Process) Restore(state []byte) error {
-	f, err := tensorfile.ReadSafetensors(bytes.NewReader(state), int64(len(state)))
+	f, err := tensorfile.ParseSafetensors(state)
 	if err != nil {
 		return err
 	}
@@ -228,7 +244,7 @@ func (p *Process) Restore(state []byte) error {
 		}
 		tensors = append(tensors, t)
 	}
-	_, err = p.talk("restore", tensors, f.Metadata, greatestAnswer)
+	_, err = p.talk("restore", tensors, f.Metadata, greatestHeader)
 	return err
 }
 
@@ -238,33 +254,45 @@ func (p *Process) Close() error {
 		p.failed = errors.New("it was closed")
 		p.in.Close()
 		p.wait()
+		p.out.Close()
 	}
 	return nil
 }
 
 // talk sends a message and returns the answer.
 func (p *Process) talk(message string, tensors []tensorfile.Tensor, about map[string]string, most uint64) (
-	answer *tensorfile.File, err error) {
+	answer *frame, err error) {
 	if p.failed != nil {
 		return nil, p.failed
 	}
-	meta := map[string]string{messageKey: message}
-	for k, v := range about {
-		meta[k] = v
+	if err := p.unasked(); err != nil {
+		return nil, p.end(err)
+	}
+	meta := maps.Clone(about)
+	if meta == nil {
+		meta = map[string]string{}
+	}
+	meta[messageKey] = message
+	size := greatestHeader
+	for _, t := range tensors {
+		size += len(t.Data)
 	}
 	var body bytes.Buffer
+	body.Grow(size)
 	body.Write(make([]byte, 8))
 	if err := tensorfile.WriteSafetensors(&body, tensors, meta); err != nil {
 		return nil, err
 	}
-	frame := body.Bytes()
-	binary.LittleEndian.PutUint64(frame, uint64(len(frame)-8))
+	sent := body.Bytes()
+	binary.LittleEndian.PutUint64(sent, uint64(len(sent)-8))
 	err = p.within(func() error {
-		if _, err := p.in.Write(frame); err != nil {
+		if _, err := p.in.Write(sent); err != nil {
 			return fmt.Errorf("it does not read: %w", err)
 		}
-		answer, err = readFrame(p.out, most)
-		return err
+		if answer, err = readFrame(p.out, most); err != nil {
+			return err
+		}
+		return p.unasked()
 	})
 	if err != nil {
 		return nil, p.end(err)
@@ -275,8 +303,25 @@ func (p *Process) talk(message string, tensors []tensorfile.Tensor, about map[st
 	return answer, nil
 }
 
+// unasked returns an error if the process has written something that answers no request, such as a second answer.
+func (p *Process) unasked() error {
+	var more [8]byte
+	n := waiting(p.out, more[:])
+	if n > 0 {
+		return fmt.Errorf("it wrote %.8q after its answer: want one answer to each request, and nothing else on its "+
+			"standard output", more[:n])
+	}
+	return nil
+}
+
+// frame is a message of the process.
+type frame struct {
+	*tensorfile.File
+	body []byte // the file
+}
+
 // readFrame reads the length of a safetensors file, and the file.
-func readFrame(r io.Reader, most uint64) (*tensorfile.File, error) {
+func readFrame(r io.Reader, most uint64) (*frame, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
@@ -286,15 +331,63 @@ func readFrame(r io.Reader, most uint64) (*tensorfile.File, error) {
 		return nil, fmt.Errorf("its answer begins with %.8q, which is a length of %d bytes, want at most %d; does it "+
 			"print to its standard output?", head, n, most)
 	}
-	var body bytes.Buffer // which grows with what comes
-	if _, err := io.CopyN(&body, r, int64(n)); err != nil {
+	body, err := readExactly(r, int(n))
+	if err != nil {
 		return nil, err
 	}
-	f, err := tensorfile.ReadSafetensors(bytes.NewReader(body.Bytes()), int64(n))
+	f, err := tensorfile.ParseSafetensors(body)
 	if err != nil {
 		return nil, fmt.Errorf("its answer: %w", err)
 	}
-	return f, nil
+	return &frame{f, body}, nil
+}
+
+// believed is how many bytes are reserved for what is only announced.
+const believed = 16 << 20
+
+// readExactly reads n bytes into memory of that size. The memory for much more than has come is not reserved.
+func readExactly(r io.Reader, n int) ([]byte, error) {
+	body := make([]byte, min(n, believed))
+	for got := 0; ; {
+		if _, err := io.ReadFull(r, body[got:]); err != nil {
+			return nil, err
+		}
+		if got = len(body); got == n {
+			return body, nil
+		}
+		if got >= believed { // the rest is believed: what was announced keeps coming
+			runtime.GC() // the answer before would stay until the heap has doubled
+			whole := make([]byte, n)
+			copy(whole, body)
+			body = whole
+		}
+	}
+}
+
+// dropMessage removes the message from the metadata of the file, whose header keeps its length.
+func (f *frame) dropMessage() error {
+	n := binary.LittleEndian.Uint64(f.body)
+	header := f.body[8 : 8+n]
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(header, &entries); err != nil {
+		return err
+	}
+	meta := maps.Clone(f.Metadata)
+	delete(meta, messageKey)
+	delete(entries, "__metadata__")
+	if len(meta) > 0 {
+		text, err := json.Marshal(meta)
+		if err != nil {
+			return err
+		}
+		entries["__metadata__"] = text
+	}
+	text, err := json.Marshal(entries)
+	if err != nil || len(text) > len(header) {
+		return errors.Join(err, errors.New("the header of its state cannot be written again"))
+	}
+	copy(header, append(text, bytes.Repeat([]byte(" "), len(header)-len(text))...))
+	return nil
 }
 
 // within runs a part of the conversation, and kills the process if it takes too long. Time in which this
@@ -316,6 +409,8 @@ func (p *Process) within(talk func() error) error {
 		}
 		p.late.Store(true)
 		kill(p.cmd)
+		p.in.Close() // another process may hold the other ends
+		p.out.Close()
 	}()
 	err := talk()
 	close(done)
@@ -329,11 +424,13 @@ func (p *Process) end(reason error) error {
 		return p.failed
 	}
 	p.in.Close()
-	gone := errors.Is(reason, io.EOF) || errors.Is(reason, io.ErrUnexpectedEOF) || isPipe(reason)
+	gone := errors.Is(reason, io.EOF) || errors.Is(reason, io.ErrUnexpectedEOF) ||
+		errors.Is(reason, os.ErrDeadlineExceeded) || isPipe(reason)
 	if !gone {
 		kill(p.cmd)
 	}
 	err := p.wait()
+	p.out.Close()
 	switch {
 	case p.late.Load():
 		reason = fmt.Errorf("it took longer than %v for an answer", p.limit)
@@ -342,7 +439,7 @@ func (p *Process) end(reason error) error {
 	case gone:
 		reason = errors.New("it ended without an answer")
 	}
-	p.failed = &Error{Command: p.command, Reason: reason, Words: p.words.String()}
+	p.failed = &Error{What: lossExternal, Command: p.command, Reason: reason, Words: p.words.String()}
 	return p.failed
 }
 
@@ -350,7 +447,8 @@ func (p *Process) end(reason error) error {
 func (p *Process) wait() error {
 	after := time.AfterFunc(5*time.Second, func() { kill(p.cmd) })
 	defer after.Stop()
-	return p.cmd.Wait()
+	<-p.ended
+	return p.outcome
 }
 
 // lastWords keeps the end of what is written to it.

@@ -4,6 +4,7 @@ package external
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -17,3 +18,16 @@ func kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // isPipe reports whether an error says that the other side is gone.
 func isPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// waiting reads what a pipe holds now, at most len(b) bytes, and returns how many it read.
+func waiting(pipe *os.File, b []byte) (n int) {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Read(func(fd uintptr) bool {
+		n, err = syscall.Read(int(fd), b) // the poller keeps the pipe from blocking
+		return true
+	})
+	return max(n, 0)
+}

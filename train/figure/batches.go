@@ -185,7 +185,7 @@ func Gap(items *Items, d Dealing, key string, set metric.Set) (*Figure, error) {
 		rows[i] = i
 	}
 	whole := 100 * items.measure(set, key, rows)
-	f := &Figure{Plot: report.Plot{XLabel: "batch size", YLabel: key + " (%)", LogX: true},
+	f := &Figure{Plot: report.Plot{XLabel: "batch size", YLabel: key + " (%)", LogX: true, YMost: 100},
 		Table: texttable.Table{Head: []string{"batch size", "batches", "mean", "deviation", "all items", "gap"}}}
 	batches, all := report.Curve{Name: "mini-batches: mean ± deviation", Dots: true}, report.Curve{Name: "all items"}
 	for _, size := range slices.Sorted(slices.Values(d.Sizes)) {
@@ -210,6 +210,7 @@ func Gap(items *Items, d Dealing, key string, set metric.Set) (*Figure, error) {
 			batches.Points = append(batches.Points, point)
 		}
 		all.Points = append(all.Points, report.Point{X: float64(size), Y: whole})
+		f.Plot.XTicks = append(f.Plot.XTicks, float64(size))
 	}
 	f.Plot.Curves = []report.Curve{batches, all}
 	return f, nil
@@ -239,7 +240,8 @@ func Operating(items *Items, d Dealing, tau, least float64) (*Figure, error) {
 		return nil, fmt.Errorf("tau is %v and the least slope %v, want positive numbers", tau, least)
 	}
 	reach := metric.OperatingRegion(tau, least)
-	f := &Figure{Plot: report.Plot{XLabel: "batch size", YLabel: "differences in the operating region (%)", LogX: true},
+	f := &Figure{Plot: report.Plot{XLabel: "batch size", YLabel: "differences in the operating region (%)", LogX: true,
+		YMost: 100},
 		Table: texttable.Table{Head: []string{"batch size", "batches", "share", "deviation", "half width"}}}
 	curve := report.Curve{Dots: true}
 	for _, size := range slices.Sorted(slices.Values(d.Sizes)) {
@@ -263,6 +265,7 @@ func Operating(items *Items, d Dealing, tau, least float64) (*Figure, error) {
 			point.Low, point.High = max(mean-deviation, 0), min(mean+deviation, 100)
 		}
 		curve.Points = append(curve.Points, point)
+		f.Plot.XTicks = append(f.Plot.XTicks, point.X)
 		f.Table.Rows = append(f.Table.Rows, []string{strconv.Itoa(size), strconv.Itoa(len(shares)), number(mean),
 			number(deviation), number(reach)})
 	}

@@ -62,11 +62,12 @@ func Bounds(of Batch, batches int) (*Figure, error) {
 	case batches < 2 || batches > mostBatches:
 		return nil, fmt.Errorf("%d batches; want 2 to %d", batches, mostBatches)
 	}
-	f := &Figure{Plot: report.Plot{XLabel: "batches", YLabel: "upper bound of the gap (%)", LogX: true},
+	f := &Figure{Plot: report.Plot{XLabel: "batches", YLabel: "upper bound of the gap (%)", LogX: true, YMost: 100},
 		Table: texttable.Table{Head: []string{"batches", "without", "with"}}}
 	curves := []report.Curve{{Name: "any scores (Eq. 26)", Dots: true}, {Name: "calibrated scores (Eq. 27)", Dots: true}}
 	for k := 1; k <= batches; k *= 2 {
 		without, with := GapBounds(of, k)
+		f.Plot.XTicks = append(f.Plot.XTicks, float64(k))
 		for i, v := range []float64{without, with} {
 			curves[i].Points = append(curves[i].Points, report.Point{X: float64(k), Y: math.Max(100*v, 0)})
 		}

@@ -1,7 +1,9 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -23,7 +25,7 @@ const AllLevels = -1
 // The row is a query among all others. A point is a positive of the level, 0 the finest, or a relevant item
 // for AllLevels; Name in the legend gets the average precision, AP or H-AP.
 func Curves(models []NamedItems, row, level int) (*Figure, error) {
-	f := &Figure{Plot: report.Plot{XLabel: "recall", YLabel: "precision"},
+	f := &Figure{Plot: report.Plot{XLabel: "recall", YLabel: "precision", Unit: true},
 		Table: texttable.Table{Head: []string{"model", "place", "recall", "precision"}}}
 	if level == AllLevels {
 		f.Plot.XLabel, f.Plot.YLabel = "hierarchical recall", "hierarchical precision"
@@ -130,18 +132,8 @@ func Classes(count map[string]int, what string) (*Figure, error) {
 	}
 	f := &Figure{Plot: report.Plot{XLabel: "class, the largest first", YLabel: what, Log: true},
 		Table: texttable.Table{Head: []string{"place", "class", what}}}
-	names := make([]string, 0, len(count))
-	for name := range count {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if d := count[b] - count[a]; d != 0 {
-			return d
-		}
-		if a < b {
-			return -1
-		}
-		return 1
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
 	curve := report.Curve{Dots: len(names) <= 100}
 	for i, name := range names {

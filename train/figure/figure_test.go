@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hgld/internal/report"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/metric"
@@ -24,9 +25,7 @@ func at(t *testing.T, f *Figure, column int, cells ...string) float64 {
 	for _, row := range f.Table.Rows {
 		if slices.Equal(row[:len(cells)], cells) {
 			v, err := strconv.ParseFloat(row[column], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return v
 		}
 	}
@@ -40,9 +39,7 @@ func TestStepsHaveThePublishedValues(t *testing.T) {
 	upper := device.Step{Kind: device.Upper, Tau: 0.01, Rho: 100, Delta: 0.05, Start: 0.5, AutoOffset: true, Zero: 1}
 	f, err := Steps([]NamedStep{{"exact", device.Step{Kind: device.Heaviside}},
 		{"smooth", device.Step{Kind: device.Sigmoid, Tau: 0.01}}, {"H⁻", upper}}, 0.1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, c := range []struct {
 		step, t      string
 		value, slope float64
@@ -87,9 +84,7 @@ func circle(list ...[2]float64) *Items {
 func TestABatchOfAllItemsHasNoGap(t *testing.T) {
 	it := circle([2]float64{0, 0}, [2]float64{10, 1}, [2]float64{25, 0}, [2]float64{45, 1})
 	f, err := Gap(it, Dealing{Sizes: []int{4, 2}}, "AP_level0", metric.Set{metric.AP{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// 0°: 10, 25 → 1/2. 10°: 0, 25, 45 → 1/3. 25°: 10, 45, 0 → 1/3. 45°: 25, 10 → 1/2.
 	want := 100 * (1./2 + 1./3 + 1./3 + 1./2) / 4
 	if got, gap := at(t, f, 4, "4"), at(t, f, 5, "4"); math.Abs(got-want) > 1e-6 || gap != 0 {
@@ -139,9 +134,7 @@ func TestBatchesHaveEqualClasses(t *testing.T) {
 func TestOperatingRegionCountsPairs(t *testing.T) {
 	it := circle([2]float64{0, 0}, [2]float64{10, 1}, [2]float64{25, 0}, [2]float64{45, 1})
 	f, err := Operating(it, Dealing{Sizes: []int{4}}, 0.01, 0.005)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	within := 0
 	for q := range it.Vectors {
 		_, s := it.scores(q, []int{0, 1, 2, 3})
@@ -163,9 +156,7 @@ func TestCurvesOfAQueryByTwoModels(t *testing.T) {
 	a := circle([2]float64{0, 0}, [2]float64{10, 1}, [2]float64{25, 0}, [2]float64{45, 0})
 	b := circle([2]float64{0, 0}, [2]float64{25, 1}, [2]float64{10, 0}, [2]float64{45, 0})
 	f, err := Curves([]NamedItems{{"before", a}, {"after", b}}, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if f.Plot.Curves[0].Name != "before: AP 0.583" || f.Plot.Curves[1].Name != "after: AP 0.833" {
 		t.Errorf("%q and %q, want (1/2 + 2/3)/2 and (1 + 2/3)/2", f.Plot.Curves[0].Name, f.Plot.Curves[1].Name)
 	}
@@ -184,15 +175,11 @@ func TestCurvesOfAQueryByTwoModels(t *testing.T) {
 // The scores of 0° and 60° of a class, and of both with 90°: 0.5, 0 and 0.866.
 func TestScoresAreCountedByPair(t *testing.T) {
 	f, err := Scores(circle([2]float64{0, 0}, [2]float64{60, 0}, [2]float64{89, 1}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	count := map[string]float64{}
 	for _, row := range f.Table.Rows {
 		n, err := strconv.ParseFloat(row[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if n > 0 {
 			count[row[0]+" "+row[1]] = n
 		}
@@ -218,9 +205,7 @@ func TestClassMeansAreOfUnitLengthAndKeepTheirGroup(t *testing.T) {
 		it.Labels[i][1] = group
 	}
 	m, err := ClassMeans(it, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Equal(m.Classes, []int32{0, 1, 2, 3}) || !slices.Equal(m.Parents, []int32{7, 8, -1, -1}) ||
 		!slices.Equal(m.Items, []int{2, 1, 2, 1}) {
 		t.Errorf("%+v", m)
@@ -287,9 +272,7 @@ func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 		Names: func(int) []string { return []string{"a", "b", "c"} }}
 	album := &Album{Image: find, Side: 5}
 	got, err := Retrieved(context.Background(), of, album, []int{0}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, want := range []struct {
 		id, shared, caption string
 		frame               int
@@ -330,9 +313,7 @@ func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 	for _, file := range []string{"a.png", "a.svg"} {
 		var pages [2]bytes.Buffer
 		for i := range pages {
-			if err := got.Draw(&pages[i], file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, got.Draw(&pages[i], file))
 		}
 		if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) || !bytes.Contains(pages[0].Bytes(), []byte("hgld")) {
 			t.Errorf("%s has other bytes each time, or does not name the program", file)
@@ -343,9 +324,7 @@ func TestRetrievedImagesAreFramedByTheLevelsTheyShare(t *testing.T) {
 func TestExamplesAreDrawnOfEachClassOnce(t *testing.T) {
 	d := pictures{circle([2]float64{0, 0}, [2]float64{30, 1}, [2]float64{10, 0}, [2]float64{20, 0})}
 	p, err := Examples(context.Background(), d, 0, []string{"a", "b"}, []string{"b", "a"}, 2, 5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	rows := p.Table.Rows
 	if len(rows) != 3 || rows[0][0] != "b" || rows[0][1] != "1" || rows[1][1] == rows[2][1] ||
 		p.Sheet.Rows[1].Title != "a (3)" {
@@ -387,20 +366,14 @@ func TestToyGapIsThatOfThePaper(t *testing.T) {
 	var batches [][]Scored
 	for _, text := range []string{"0.9+ 0.3- 0.5+ 0.7-", "-.25- 0.4+ 8e-1+"} {
 		items, err := ParseScored(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		batches = append(batches, items)
 	}
 	f, err := Toy(batches)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	const first, second, all = 100 * (1 + 2./3) / 2, 100., 100 * (1 + 1 + 3./4 + 4./5) / 4
 	var csv strings.Builder
-	if err := f.Table.Write(&csv, "csv"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Table.Write(&csv, "csv"))
 	for _, row := range []string{
 		"batch 1,3,0.5,true," + number(first), "batch 1,4,0.3,false," + number(first), "batch 2,1,0.8,true,100",
 		"batch 2,3,-0.25,false,100", "all,3,0.7,false," + number(all), "all,5,0.4,true," + number(all),
@@ -428,9 +401,7 @@ func TestToyOfTheWorstCaseReachesTheBound(t *testing.T) {
 		batches = append(batches, []Scored{{from, true}, {from - 1, true}, {from - 2, false}})
 	}
 	f, err := Toy(batches)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	without, _ := GapBounds(Batch{Positives: 2, Negatives: 1}, 3)
 	if row := f.Table.Rows[len(f.Table.Rows)-1]; row[4] != number(100*without) {
 		t.Errorf("the gap is %s, and the bound %s", row[4], number(100*without))

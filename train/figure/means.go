@@ -74,7 +74,7 @@ const mostColours = 14
 // Draw plots the means at the given places, two numbers a class, coloured by their coarser class. The
 // largest groups have a colour of their own and are named; the others share one.
 func (m *Means) Draw(places []float32, names, parents []string, axes [2]string) *Figure {
-	f := &Figure{Plot: report.Plot{XLabel: axes[0], YLabel: axes[1]},
+	f := &Figure{Plot: report.Plot{XLabel: axes[0], YLabel: axes[1], Equal: true},
 		Table: texttable.Table{Head: []string{"class", "group", "items", "x", "y"}}}
 	groups := map[int32][]report.Point{}
 	for i, class := range m.Classes {

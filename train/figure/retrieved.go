@@ -33,22 +33,14 @@ type Retrieval struct {
 	Queries, Gallery Side
 
 	// Self is the gallery row of each query, which is left out of its ranking; −1: none. nil: none of all.
-	Self []int32
-
-	// Truth decides what is right; nil: the labels do.
-	Truth Truth
-
-	// Levels is the number of levels of Truth.
-	Levels int
-
-	// Names returns the names of the classes of a level; nil: the items have no classes.
-	Names func(level int) []string
+	Self   []int32
+	Truth  Truth                    // decides what is right; nil: the labels do
+	Levels int                      // the number of levels of Truth
+	Names  func(level int) []string // returns the names of the classes of a level; nil: the items have no classes
 
 	// Box returns the box of a query, which is cut out of its image; nil: the whole images are drawn.
-	Box func(id string) image.Rectangle
-
-	// Junk draws junk, too: greyed, and without a place of its own.
-	Junk bool
+	Box  func(id string) image.Rectangle
+	Junk bool // draws junk, too: greyed, and without a place of its own
 }
 
 // Retrieved draws queries with the first items of their rankings, or fewer if the gallery is smaller. A frame

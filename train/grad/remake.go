@@ -18,8 +18,8 @@ type remake struct {
 // It pays if op is cheap and reads are held anyway. For example, a normalisation between two
 // convolutions then costs no memory, because its own gradient needs its input.
 func (t *Tape) Remake(v *Var, op func(device.Backend), reads ...*Var) {
-	if t.detached > 0 || t.repeats > 0 {
-		return // nothing is held between the passes
+	if t.holding || t.detached > 0 || t.repeats > 0 {
+		return // memory suffices, or nothing is held between the passes
 	}
 	r := v.root
 	r.remake = &remake{op: op, reads: reads, first: r.Value.Buf}

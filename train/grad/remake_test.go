@@ -50,9 +50,12 @@ func residual(t *grad.Tape, x, w *grad.Var, n int, remake bool, made *int) *grad
 
 func TestRemadeValuesGiveTheSameGradientInLessMemory(t *testing.T) {
 	const n, size = 12, 64
-	run := func(remake bool) (gradient []float32, peak, made int) {
+	run := func(remake, hold bool) (gradient []float32, peak, made int) {
 		h := &host{}
 		tape := grad.NewTape(h, h)
+		if hold {
+			tape.Hold()
+		}
 		x, w := h.array(make([]float32, size)...), h.array(make([]float32, size)...)
 		for i := range size {
 			at(x)[i], at(w)[i] = float32(i)/size, 1-float32(i)/size
@@ -74,8 +77,11 @@ func TestRemadeValuesGiveTheSameGradientInLessMemory(t *testing.T) {
 		}
 		return gradient, peak, once
 	}
-	held, more, _ := run(false)
-	remade, less, made := run(true)
+	held, more, _ := run(false, false)
+	remade, less, made := run(true, false)
+	if same, peak, once := run(true, true); !slices.Equal(same, held) || peak != more || once != n {
+		t.Errorf("on a tape that holds %v with %d bytes and %d values made; want %v, %d, %d", same, peak, once, held, more, n)
+	}
 	if !slices.Equal(held, remade) {
 		t.Errorf("gradient %v with values made again, %v with values held", remade, held)
 	}

@@ -84,8 +84,8 @@ type Tape struct {
 	adds      []sum           // due when it ends
 
 	detached, repeats int
-	accumulate        bool
 	evaluating        bool
+	holding           bool // nothing is remade
 	onHost            bool // an op works on the host
 	backward          bool // Backward has begun
 }
@@ -123,6 +123,13 @@ func (t *Tape) Evaluate() *Tape {
 	return t
 }
 
+// Hold makes t, which must be empty, hold the values that it could compute again: Remake does nothing. A step then
+// takes more memory and less time, and gives the same bytes.
+func (t *Tape) Hold() *Tape {
+	t.holding = true
+	return t
+}
+
 // Evaluating reports whether Evaluate was called.
 func (t *Tape) Evaluating() bool { return t.evaluating }
 
@@ -151,14 +158,13 @@ func (t *Tape) Input(d device.DType, dims ...int) *Var {
 // that it takes no gradient. The same arrays give the same Var, so a parameter used twice has one
 // gradient.
 //
-// The first contribution to grad in a step overwrites it, unless Accumulate was called before. If
-// the loss does not reach the leaf, grad is unchanged.
+// The first contribution to grad in a step overwrites it. If the loss does not reach the leaf, grad is unchanged.
 func (t *Tape) Leaf(value, grad device.Array) *Var {
 	key := [2]device.Array{value, grad}
 	if v := t.leaves[key]; v != nil {
 		return v
 	}
-	v := &Var{Value: value, Grad: grad, leaf: true, fixed: grad.Absent(), written: t.accumulate}
+	v := &Var{Value: value, Grad: grad, leaf: true, fixed: grad.Absent()}
 	v.root = v
 	t.leaves[key] = v
 	return v
@@ -170,9 +176,6 @@ func (t *Tape) View(v *Var, dims ...int) *Var {
 	v.root.views = append(v.root.views, w)
 	return w
 }
-
-// Accumulate makes the gradients of leaves recorded from now on add to their arrays.
-func (t *Tape) Accumulate() { t.accumulate = true }
 
 // Do runs op now and at every Replay. op must take arrays from the Vars that it captures and must
 // not depend on data.

@@ -22,8 +22,9 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/spelling"
-	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 	"hgld/train/retrieval"
 )
@@ -47,11 +48,11 @@ type Info struct {
 	Width      int    `json:"width"`          // size of a vector
 
 	// Side is the longer side of the images that were embedded in their own shapes, see
-	// [train.EmbedOptions]; 0: they were cropped.
+	// [evaluation.EmbedOptions]; 0: they were cropped.
 	Side int `json:"side,omitempty"`
 
 	// Published is set for a network that no run trained. Run and Checkpoint are then its file of weights.
-	Published *train.Published `json:"published,omitempty"`
+	Published *config.Published `json:"published,omitempty"`
 
 	// Failed are the images that could not be read and have no vector.
 	Failed []Failure `json:"failed,omitempty"`
@@ -84,8 +85,28 @@ func (e *InfoError) Error() string { return fmt.Sprintf("index: %s is damaged: %
 // Unwrap returns the cause.
 func (e *InfoError) Unwrap() error { return e.Err }
 
-// readInfo reads the .json beside vectors, or returns nil if there is none.
+// extension returns that of the vectors. Those that have no table hold ids and classes themselves.
+func (i *Info) extension() string {
+	if i.Table == "" {
+		return ".parquet"
+	}
+	return ".npy"
+}
+
+// readInfo reads the .json beside a file, or returns nil if there is none, or none of these vectors.
 func readInfo(path string) (*Info, error) {
+	info, err := readRecord(path)
+	if err != nil || info == nil {
+		return nil, err
+	}
+	if ext := filepath.Ext(path); ext != info.extension() && (ext == ".npy" || ext == ".parquet") {
+		return nil, nil
+	}
+	return info, nil
+}
+
+// readRecord reads the .json beside a file, whichever vectors it describes.
+func readRecord(path string) (*Info, error) {
 	name := beside(path, ".json")
 	text, err := regular.ReadFile(name)
 	if atomicfile.IsMissing(err) {
@@ -252,8 +273,8 @@ func Made(ctx context.Context, folder, weights string, d input.Dataset,
 }
 
 // Of embeds a data set as an index in memory.
-func Of(ctx context.Context, m *train.Model, d input.Dataset, progress func(done, total int)) (*Index, error) {
-	e, err := m.EmbedAll(ctx, d, train.EmbedOptions{Progress: progress})
+func Of(ctx context.Context, m *evaluation.Model, d input.Dataset, progress func(done, total int)) (*Index, error) {
+	e, err := m.EmbedAll(ctx, d, evaluation.EmbedOptions{Progress: progress})
 	if err != nil {
 		return nil, err
 	}

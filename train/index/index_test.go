@@ -16,10 +16,13 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 	"hgld/train/retrieval"
 )
@@ -47,27 +50,19 @@ func (d drawn) Vector(i int) []float32 {
 func (d drawn) Image(context.Context, int) ([]byte, error) { return nil, errors.New("there are none") }
 
 // head trains a head for two steps.
-func head(t *testing.T) *train.Model {
+func head(t *testing.T) *evaluation.Model {
 	t.Helper()
-	c := train.Default()
+	c := config.Default()
 	c.Model.Dim, c.Sampler.Batch, c.Sampler.M, c.Epochs, c.Steps, c.Run.Checkpoint = 4, 8, 4, 0, 2, 0
 	b, dir := cpu.New(1), t.TempDir()
 	r, err := train.New(c, train.Data{Train: drawn{64}}, train.Options{Backend: b, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, err := range r.Events(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := train.Open(dir, b, nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
+	m, err := evaluation.Open(dir, b, nil, false)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -79,19 +74,15 @@ func head(t *testing.T) *train.Model {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 
 // The files are those of an embedding in one go, however many parts there are.
 func TestPartsChangeNoByte(t *testing.T) {
 	m, d := head(t), drawn{200}
-	all, err := m.EmbedAll(t.Context(), d, train.EmbedOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all, err := m.EmbedAll(t.Context(), d, evaluation.EmbedOptions{})
+	must.Do(t, err)
 	files := map[string][]byte{}
 	for _, rows := range []int{0, 64, 100, 200} {
 		for _, kind := range []string{".npy", ".parquet"} {
@@ -102,9 +93,7 @@ func TestPartsChangeNoByte(t *testing.T) {
 				t.Fatalf("parts of %d: %+v, kept %t, %v", rows, info, kept, err)
 			}
 			list, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, f := range list {
 				if strings.HasSuffix(f.Name(), ".json") {
 					continue // it has the folder of the model
@@ -234,9 +223,7 @@ func TestInterruptedIndexContinues(t *testing.T) {
 		}
 		first := 64*len(parts) + 1
 		if damaged {
-			if err := os.Truncate(parts[0], 90); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Truncate(parts[0], 90))
 			first = 1
 		}
 		least := d.n
@@ -281,9 +268,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	write := func(d input.Dataset) bool {
 		t.Helper()
 		_, kept, err := w.Write(t.Context(), m, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return kept
 	}
 	if write(drawn{70}) || !write(drawn{70}) {
@@ -296,9 +281,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 		t.Error("an index of other items is kept")
 	}
 	sum, err := m.WeightsSum()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	made := func(weights string, d input.Dataset) bool {
 		x := Made(t.Context(), filepath.Dir(w.Path), weights, d, embeddings.Open)
 		return x != nil && x.Path == w.Path && x.Close() == nil
@@ -306,9 +289,7 @@ func TestCompleteIndexIsKept(t *testing.T) {
 	if !made(sum, drawn{71}) || made("other", drawn{71}) || made(sum, drawn{70}) {
 		t.Error("the index is not found, or found for another model or other items")
 	}
-	if err := os.WriteFile(w.Path, []byte("damage"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(w.Path, []byte("damage"), 0o644))
 	if _, err := Open(t.Context(), w.Path, "", func(string) (embeddings.Vectors, error) {
 		return &retrieval.Matrix{Cols: 4, Values: make([]float32, 284)}, nil
 	}); !errors.As(err, new(*ChangedError)) {
@@ -335,15 +316,11 @@ func TestOwnsTheFilesOfAnIndex(t *testing.T) {
 	if owns() {
 		t.Error("a file without a record")
 	}
-	if err := os.WriteFile(InfoFile(path), []byte(`{"mine": 1}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(InfoFile(path), []byte(`{"mine": 1}`), 0o644))
 	if owns() {
 		t.Error("a record of another program")
 	}
-	if err := os.Mkdir(path+".parts-0123456789ab", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path+".parts-0123456789ab", 0o755))
 	if !owns() {
 		t.Error("finished parts do not count")
 	}
@@ -360,9 +337,7 @@ func TestNearestAreTheGreatestCosines(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "v.npy")
 	var npy, csv bytes.Buffer
-	if err := tensorfile.WriteNPY(&npy, tensorfile.NewF32("", []int{n, drawnWidth}, values)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteNPY(&npy, tensorfile.NewF32("", []int{n, drawnWidth}, values)))
 	csv.WriteString("id\tkind\n")
 	for i := range n {
 		fmt.Fprintf(&csv, "%s\t%s\n", d.ID(min(i, n-2)), d.Classes(0)[i%2]) // the last two have one id
@@ -372,9 +347,7 @@ func TestNearestAreTheGreatestCosines(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, err := Open(t.Context(), path, "", embeddings.Open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer x.Close()
 	row, err := x.Row("v007")
 	if err != nil || row != 7 {
@@ -386,9 +359,7 @@ func TestNearestAreTheGreatestCosines(t *testing.T) {
 		}
 	}
 	query, err := x.Vector(row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cosine := func(i int) float64 {
 		a, b, ab := 0.0, 0.0, 0.0
 		for k, y := range d.Vector(i) {
@@ -439,9 +410,7 @@ func TestLaterIndexIsRefused(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(InfoFile(path), text, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := readInfo(path); err == nil || !strings.Contains(err.Error(), "format version 2") {
 		t.Error(err)
 	}

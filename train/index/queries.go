@@ -7,20 +7,20 @@ import (
 	"io"
 
 	"hgld/internal/texttable"
-	"hgld/train"
 	"hgld/train/device"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 )
 
 // Embedder is the model that embeds queries.
 type Embedder struct {
-	Model   *train.Model // the model itself
-	Run     string       // its run or checkpoint
+	Model   *evaluation.Model // the model itself
+	Run     string            // its run or checkpoint
 	weights string
 }
 
 // NewEmbedder reads what identifies the weights of a model.
-func NewEmbedder(m *train.Model, run string) (*Embedder, error) {
+func NewEmbedder(m *evaluation.Model, run string) (*Embedder, error) {
 	sum, err := m.WeightsSum()
 	return &Embedder{m, run, sum}, err
 }
@@ -149,19 +149,27 @@ func (s *Search) embed(ctx context.Context, q Query, f *Found) (v []float32, err
 	return v, nil
 }
 
-// Images returns queries of images, by name and bytes.
-func Images(names []string, open []func() ([]byte, error)) (all []Query) {
-	for i, name := range names {
-		all = append(all, Query{name, open[i]})
+// Locate sets the paths of the hits' images, if d knows them. A hit whose id is not in d keeps an
+// empty path.
+func Locate(ctx context.Context, all []Found, d input.Dataset) error {
+	at := map[string][]*Hit{}
+	for _, f := range all {
+		for i := range f.Hits {
+			h := &f.Hits[i]
+			at[h.ID] = append(at[h.ID], h)
+		}
 	}
-	return all
-}
-
-// LocateAll sets the paths of all hits, see [Locate].
-func LocateAll(ctx context.Context, all []Found, d input.Dataset) error {
-	for i := range all {
-		if err := Locate(ctx, all[i].Hits, d); err != nil {
-			return err
+	for row := range d.Len() {
+		hits := at[d.ID(row)]
+		if hits == nil {
+			continue
+		}
+		path, err := input.Path(ctx, d, row)
+		if err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		for _, h := range hits {
+			h.Path = path
 		}
 	}
 	return nil

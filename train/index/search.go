@@ -2,11 +2,9 @@ package index
 
 import (
 	"context"
-	"fmt"
 
-	"hgld/train"
 	"hgld/train/device"
-	"hgld/train/input"
+	"hgld/train/evaluation"
 	"hgld/train/retrieval"
 )
 
@@ -52,28 +50,9 @@ func (x *Index) hit(place, row int, score float32) Hit {
 	return Hit{Place: place, ID: x.IDs[row], Score: score, Row: row, Classes: x.ClassesOf(row)}
 }
 
-// Locate sets the paths of the hits' images, if d knows them. A hit whose id is not in d keeps an
-// empty path.
-func Locate(ctx context.Context, hits []Hit, d input.Dataset) error {
-	at := make(map[string]int, len(hits)) // indices of the hits
-	for i, h := range hits {
-		at[h.ID] = i
-	}
-	for row := range d.Len() {
-		if i, is := at[d.ID(row)]; is {
-			path, err := input.Path(ctx, d, row)
-			if err != nil {
-				return fmt.Errorf("index: %w", err)
-			}
-			hits[i].Path = path
-		}
-	}
-	return nil
-}
-
 // embedImage returns the embedding of one image file. side is that of Info.
-func embedImage(ctx context.Context, m *train.Model, name string, data []byte, side int) ([]float32, error) {
-	e, err := m.EmbedAll(ctx, single{name, data}, train.EmbedOptions{Side: side})
+func embedImage(ctx context.Context, m *evaluation.Model, name string, data []byte, side int) ([]float32, error) {
+	e, err := m.EmbedAll(ctx, single{name, data}, evaluation.EmbedOptions{Side: side})
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"hgld/internal/atomicfile"
-	"hgld/train"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 )
 
@@ -43,7 +43,7 @@ func (e *MissingPartsError) Slices(of int) []int {
 // WriteSlice embeds slice n of of: the parts n, n+of, n+2·of …, counted from 1. Several processes, on several machines
 // with one folder, can embed a data set together. A Write afterwards finds the parts and writes the files: it embeds
 // what is missing or, with Finish, refuses. If the files are there already, WriteSlice embeds nothing.
-func (w *Writer) WriteSlice(ctx context.Context, m *train.Model, d input.Dataset, n, of int) (*Slice, error) {
+func (w *Writer) WriteSlice(ctx context.Context, m *evaluation.Model, d input.Dataset, n, of int) (*Slice, error) {
 	if n < 1 || n > of || w.Finish {
 		return nil, errors.New("index: want a slice from 1 to the number of slices, and nothing to finish")
 	}

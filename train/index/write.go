@@ -20,14 +20,15 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/seal"
 	"hgld/internal/tensorfile"
-	"hgld/train"
+	"hgld/train/evaluation"
 	"hgld/train/export"
 	"hgld/train/input"
+	"hgld/train/network"
 )
 
 // partRows is the number of items in a part. It is a multiple of the batch of an embedding, so
 // that the parts together have the same bytes as one embedding of all items.
-const partRows = 32 * train.EmbedBatch
+const partRows = 32 * network.EmbedBatch
 
 // Writer embeds a data set into files. After an interruption, finished parts are kept in a folder
 // beside the files, and reused if they belong to the same model and data.
@@ -38,7 +39,7 @@ type Writer struct {
 	// Run and Data are recorded in Info, relative to the folder of Path if possible.
 	Run, Data string
 
-	// Side is that of [train.EmbedOptions].
+	// Side is that of [evaluation.EmbedOptions].
 	Side int
 
 	// Skip decides whether an unusable image is left out. nil: no image is.
@@ -73,6 +74,15 @@ func (e *FailedError) Error() string {
 		len(e.Failed), e.Of, e.Most, e.Failed[0].ID, e.Failed[0].Error)
 }
 
+// OtherVectorsError says that the record that Write would replace describes other vectors of the same name. Nothing was
+// written.
+type OtherVectorsError struct{ Path, Vectors string }
+
+// Error names both files.
+func (e *OtherVectorsError) Error() string {
+	return fmt.Sprintf("index: %s describes %s and would be overwritten", e.Path, e.Vectors)
+}
+
 // Files lists the files that Write writes for a file of vectors.
 func Files(path string) []string {
 	list := []string{path, beside(path, ".json")}
@@ -104,7 +114,7 @@ func Owns(path string) (bool, error) {
 // Write embeds the data set and writes vectors, ids and classes, and Info, in this order. kept
 // reports that the files already existed for this model and these items. If another process writes the
 // same, it is a *filelock.LockedError.
-func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (info *Info, kept bool, err error) {
+func (w *Writer) Write(ctx context.Context, m *evaluation.Model, d input.Dataset) (info *Info, kept bool, err error) {
 	info, parts, err := w.begin(m, d)
 	if err != nil {
 		return nil, false, err
@@ -135,7 +145,7 @@ func (w *Writer) Write(ctx context.Context, m *train.Model, d input.Dataset) (in
 }
 
 // write completes info and writes the files. It keeps the parts.
-func (w *Writer) write(ctx context.Context, m *train.Model, d input.Dataset, info *Info, parts string) error {
+func (w *Writer) write(ctx context.Context, m *evaluation.Model, d input.Dataset, info *Info, parts string) error {
 	missing := &MissingPartsError{Of: w.count(d)}
 	e := &export.Embeddings{Levels: d.Levels(), Vectors: tensorfile.Tensor{Name: "embeddings", DType: "F32"}}
 	for k := range missing.Of {
@@ -171,10 +181,16 @@ func (w *Writer) write(ctx context.Context, m *train.Model, d input.Dataset, inf
 }
 
 // begin describes the embedding, and returns the folder of its parts, which may not exist.
-func (w *Writer) begin(m *train.Model, d input.Dataset) (*Info, string, error) {
+func (w *Writer) begin(m *evaluation.Model, d input.Dataset) (*Info, string, error) {
 	if w.Side > 0 {
-		if err := m.AnyShape(); err != nil {
+		if err := m.Config.AnyShape(); err != nil {
 			return nil, "", err
+		}
+	}
+	if old, err := readRecord(w.Path); err == nil && old != nil {
+		other := beside(w.Path, old.extension())
+		if _, err := os.Stat(other); err == nil && other != w.Path {
+			return nil, "", &OtherVectorsError{Path: beside(w.Path, ".json"), Vectors: other}
 		}
 	}
 	info := &Info{Version: Version, Run: w.relative(w.Run), Checkpoint: w.relative(m.Path), Step: m.Step,
@@ -260,7 +276,7 @@ func (w *Writer) parts(info *Info) string {
 
 func (w *Writer) partRows() int {
 	if w.PartRows > 0 {
-		return (w.PartRows + train.EmbedBatch - 1) / train.EmbedBatch * train.EmbedBatch
+		return (w.PartRows + network.EmbedBatch - 1) / network.EmbedBatch * network.EmbedBatch
 	}
 	return partRows
 }
@@ -278,7 +294,8 @@ func (w *Writer) count(d input.Dataset) int { return (d.Len() + w.partRows() - 1
 
 // part returns part k, counted from 0: read from its file, which is kept, or computed by the model. With Finish, it is
 // nil if there is no file.
-func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, folder string, k int) (p *part, kept bool,
+func (w *Writer) part(ctx context.Context, m *evaluation.Model, d input.Dataset, folder string, k int) (p *part,
+	kept bool,
 	err error) {
 	lo := k * w.partRows()
 	path := partFile(folder, lo)
@@ -290,7 +307,7 @@ func (w *Writer) part(ctx context.Context, m *train.Model, d input.Dataset, fold
 	for i := lo; i < hi; i++ {
 		some.Rows = append(some.Rows, i)
 	}
-	o := train.EmbedOptions{Skip: w.Skip, Side: w.Side}
+	o := evaluation.EmbedOptions{Skip: w.Skip, Side: w.Side}
 	if w.Progress != nil {
 		o.Progress = func(done, _ int) { w.Progress(lo+done, d.Len()) }
 	}

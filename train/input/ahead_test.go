@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/train/testing/places"
 )
 
@@ -52,9 +53,7 @@ func TestReadsRunAheadOfTheWorkers(t *testing.T) {
 			l.Reads = reads
 			began := time.Now()
 			for _, err := range l.Batches(t.Context(), InOrder(s.Len(), l.Size)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 			}
 			if took := time.Since(began); took != want || s.atOnce.Load() != int64(min(reads, 32)) {
 				t.Errorf("%d reads: %v, want %v; %d reads at once", reads, took, want, s.atOnce.Load())
@@ -74,9 +73,7 @@ func TestReadingAheadIsBounded(t *testing.T) {
 			t.Errorf("memory for %d encoded images, want 5 and 2", cap(p.files))
 		}
 		for _, err := range l.Batches(t.Context(), InOrder(s.Len(), l.Size)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			time.Sleep(time.Hour)
 			if got := n.Load(); got != 16 { // the batch that is shown, and another
 				t.Errorf("%d images were read, want 16", got)
@@ -145,9 +142,7 @@ func TestMeasureTellsWaitingFromReading(t *testing.T) {
 		l := testLoader(newSlowStore(always(100*time.Millisecond)), 2, 8)
 		l.Reads = 4
 		r, err := l.Measure(t.Context(), 2, 64, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if math.Abs(r.Read-40) > 1e-6 || math.Abs(r.All-40) > 1e-6 || math.Abs(r.Waited-1) > 1e-6 {
 			t.Errorf("%+v, want 4 reads in each tenth of a second, and workers that wait all the time", r)
 		}
@@ -159,9 +154,7 @@ func TestMeasureTellsWaitingFromReading(t *testing.T) {
 		l.Reads = 16
 		var took times
 		for _, err := range l.timed(t.Context(), InOrder(s.Len(), l.Size), &took) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			time.Sleep(time.Minute)
 		}
 		if got := time.Duration(took.waiting.Load()); got > 4*time.Second {

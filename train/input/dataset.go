@@ -42,19 +42,42 @@ type Dataset interface {
 //
 // needs no other memory if dst is large enough.
 func AppendImage(ctx context.Context, d Dataset, dst []byte, i int) ([]byte, error) {
-	switch d := d.(type) {
-	case *Subset:
-		return AppendImage(ctx, d.Of, dst, d.Rows[i])
-	case *joined:
-		part, at := d.at(i)
-		return AppendImage(ctx, part, dst, at)
-	case interface {
+	d, i = source(d, i)
+	if a, is := d.(interface {
 		AppendImage(ctx context.Context, dst []byte, i int) ([]byte, error)
-	}:
-		return d.AppendImage(ctx, dst, i)
+	}); is {
+		return a.AppendImage(ctx, dst, i)
 	}
 	data, err := d.Image(ctx, i)
 	return append(dst, data...), err
+}
+
+// source returns the data set that item i of subsets and joined sets comes from, and the item's number there.
+func source(d Dataset, i int) (Dataset, int) {
+	for {
+		switch of := d.(type) {
+		case *Subset:
+			d, i = of.Of, of.Rows[i]
+		case *joined:
+			d, i = of.at(i)
+		default:
+			return d, i
+		}
+	}
+}
+
+// sources lists the data sets that subsets and joined sets consist of.
+func sources(d Dataset) (list []Dataset) {
+	switch d := d.(type) {
+	case *Subset:
+		return sources(d.Of)
+	case *joined:
+		for _, part := range d.parts {
+			list = append(list, sources(part)...)
+		}
+		return list
+	}
+	return []Dataset{d}
 }
 
 // Subset is a part of a data set, in the order of Rows. Classes keep their numbers, so that parts
@@ -137,30 +160,36 @@ func (j *joined) Labels(i int) labels.Path {
 }
 
 func (j *joined) Image(ctx context.Context, i int) ([]byte, error) {
-	d, at := j.at(i)
+	d, at := source(j, i)
 	return d.Image(ctx, at)
 }
 
 func (j *joined) ID(i int) string {
-	d, at := j.at(i)
+	d, at := source(j, i)
 	return d.ID(at)
 }
 
 // Path returns the path of item i's image in the source of the data set, or "" if the data set
 // does not know it.
 func Path(ctx context.Context, d Dataset, i int) (string, error) {
-	switch d := d.(type) {
-	case *Subset:
-		return Path(ctx, d.Of, d.Rows[i])
-	case *joined:
-		part, at := d.at(i)
-		return Path(ctx, part, at)
-	case interface {
+	d, i = source(d, i)
+	if p, knows := d.(interface {
 		Path(ctx context.Context, i int) (string, error)
-	}:
-		return d.Path(ctx, i)
+	}); knows {
+		return p.Path(ctx, i)
 	}
 	return "", nil
+}
+
+// SplitOf returns the split of item i in the source of the data set, or "" if the data set does not know it.
+func SplitOf(d Dataset, i int) string {
+	d, i = source(d, i)
+	if s, knows := d.(interface {
+		SplitOf(i int) labels.Split
+	}); knows {
+		return string(s.SplitOf(i))
+	}
+	return ""
 }
 
 // HoldOut splits a data set by class. A share of the finest classes, chosen by seed, goes to held
@@ -361,21 +390,14 @@ func Fingerprint(sets ...Dataset) (string, error) {
 
 // Pixels returns a fingerprint of the images that the items come from, or "" if the data set has
 // none. A subset has the fingerprint of the whole.
-func Pixels(d Dataset) string {
-	switch d := d.(type) {
-	case interface{ Fingerprint() string }:
-		sum := sha256.Sum256([]byte(d.Fingerprint()))
-		return hex.EncodeToString(sum[:])
-	case *Subset:
-		return Pixels(d.Of)
-	case *joined:
-		all := ""
-		for _, part := range d.parts {
-			all += Pixels(part)
+func Pixels(d Dataset) (all string) {
+	for _, part := range sources(d) {
+		if f, knows := part.(interface{ Fingerprint() string }); knows {
+			sum := sha256.Sum256([]byte(f.Fingerprint()))
+			all += hex.EncodeToString(sum[:])
 		}
-		return all
 	}
-	return ""
+	return all
 }
 
 // FingerprintOf identifies the items and their labels. A data set can give a stronger fingerprint,
@@ -397,4 +419,43 @@ func FingerprintOf(d Dataset, list []labels.Path) string {
 		h.Write(append(row, '\n'))
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Copies finds, for each query, the first gallery image that is the same file byte for byte, or
+// −1. Some benchmarks repeat their queries in the gallery under another name. Copies also returns
+// the number of queries with a copy.
+func Copies(ctx context.Context, query, gallery Dataset) (rows []int32, copies int, err error) {
+	first := map[[sha256.Size]byte]int32{}
+	for i := range gallery.Len() {
+		data, err := gallery.Image(ctx, i)
+		if err != nil {
+			return nil, 0, err
+		}
+		sum := sha256.Sum256(data)
+		if _, seen := first[sum]; !seen {
+			first[sum] = int32(i)
+		}
+	}
+	rows = make([]int32, query.Len())
+	for i := range rows {
+		data, err := query.Image(ctx, i)
+		if err != nil {
+			return nil, 0, err
+		}
+		row, found := first[sha256.Sum256(data)]
+		if rows[i] = -1; found {
+			rows[i] = row
+			copies++
+		}
+	}
+	return rows, copies, nil
+}
+
+// First returns the first n items of a data set.
+func First(d Dataset, n int) Dataset {
+	s := &Subset{Of: d}
+	for i := range min(n, d.Len()) {
+		s.Rows = append(s.Rows, i)
+	}
+	return s
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/testing/places"
 )
@@ -36,9 +37,7 @@ func TestHoldOutTakesItsShareOfEveryFamily(t *testing.T) {
 	seen := map[int32]bool{}
 	for seed := range uint64(20) {
 		rest, held, err := HoldOut(d, 1.0/3, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if rest.Len()+held.Len() != d.Len() {
 			t.Fatalf("%d and %d of %d items", rest.Len(), held.Len(), d.Len())
 		}
@@ -74,9 +73,7 @@ func TestHoldOutTakesItsShareOfEveryFamily(t *testing.T) {
 func TestHoldOutIsAFunctionOfItsSeed(t *testing.T) {
 	d := &places.Set{Forms: 4, PerForm: 5, Views: 3}
 	_, a, err := HoldOut(d, 0.4, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, b, _ := HoldOut(d, 0.4, 7)
 	_, c, _ := HoldOut(d, 0.4, 8)
 	if fingerprintOf(t, a) != fingerprintOf(t, b) || fingerprintOf(t, a) == fingerprintOf(t, c) {
@@ -87,9 +84,7 @@ func TestHoldOutIsAFunctionOfItsSeed(t *testing.T) {
 func fingerprintOf(t *testing.T, d Dataset) string {
 	t.Helper()
 	list, err := Paths(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return FingerprintOf(d, list)
 }
 
@@ -127,9 +122,7 @@ func TestTreesMayHaveMissingLevels(t *testing.T) {
 func TestHoldOutKeepsItemsOfCoarseClasses(t *testing.T) {
 	d := rows{{0, 0}, {1, 0}, {2, 1}, {-1, 0}, {-1, -1}, {0, 0}, {1, 0}, {2, 1}}
 	rest, held, err := HoldOut(d, 0.4, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Contains(rest.Rows, 3) || slices.Contains(rest.Rows, 4) || slices.Contains(held.Rows, 3) ||
 		rest.Len()+held.Len() != 7 {
 		t.Errorf("rest %v, held %v", rest.Rows, held.Rows)

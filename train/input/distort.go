@@ -95,8 +95,8 @@ func (a RandAugment) apply(m *img.RGB, random *sample.Random) {
 // 2020). It fills a rectangle of an image with the mean colour, which the network sees as 0.
 type Erase struct {
 	Probability float64    `yaml:"probability" json:"probability" range:"0 1" usage:"training: share of images in which a rectangle is erased; 0: none"`
-	Scale       [2]float64 `yaml:"scale" json:"scale" range:"0 1" usage:"erase: range of the rectangle's share of the area"`
-	Ratio       [2]float64 `yaml:"ratio" json:"ratio" range:"0 1000" usage:"erase: range of height divided by width"`
+	Scale       [2]float64 `yaml:"-" json:"scale"` // range of the rectangle's share of the area
+	Ratio       [2]float64 `yaml:"-" json:"ratio"` // range of height divided by width
 }
 
 // IsZero reports whether nothing is erased. Checkpoints then omit it.

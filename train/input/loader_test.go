@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/internal/testing/must"
 	"hgld/train/sample"
 	"hgld/train/testing/places"
 )
@@ -29,9 +30,7 @@ func collect(t *testing.T, l *Loader, from Position, n int) []*Batch {
 	var list []*Batch
 	plan := Epochs(&sample.MPerClass{Batch: 8, M: 4}, l.Labels, l.Seed, from)
 	for b, err := range l.Batches(context.Background(), plan) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list = append(list, b.Clone())
 		if len(list) == n {
 			break
@@ -98,9 +97,7 @@ func TestShortBatchIsPaddedWithAbsentRows(t *testing.T) {
 	l.Training = false
 	n := 0
 	for b, err := range l.Batches(context.Background(), InOrder(d.Len(), l.Size)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if n++; n == 2 {
 			if len(b.Rows) != 3 || !b.Last {
 				t.Fatalf("last batch has %d rows", len(b.Rows))

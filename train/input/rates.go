@@ -1,9 +1,11 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -86,38 +88,22 @@ func (l *Loader) MeasureUpload(ctx context.Context, times int) (float64, error) 
 
 // StoredSide returns the length to which the short sides of larger images were reduced when they were
 // stored, or 0 if they were not or the data set does not know it.
-func StoredSide(d Dataset) int {
-	switch d := d.(type) {
-	case *Subset:
-		return StoredSide(d.Of)
-	case *joined:
-		least := 0
-		for _, part := range d.parts {
-			if side := StoredSide(part); side > 0 && (least == 0 || side < least) {
-				least = side
-			}
+func StoredSide(d Dataset) (least int) {
+	for _, part := range sources(d) {
+		if p, knows := part.(interface{ StoredSide() int }); knows && p.StoredSide() > 0 {
+			least = min(cmp.Or(least, math.MaxInt), p.StoredSide())
 		}
-		return least
-	case interface{ StoredSide() int }:
-		return d.StoredSide()
 	}
-	return 0
+	return least
 }
 
 // MostBytes returns the size of the largest image file of a data set, or of one that it is a part of; 0 if it does not
 // know it.
-func MostBytes(d Dataset) int {
-	switch d := d.(type) {
-	case *Subset:
-		return MostBytes(d.Of)
-	case *joined:
-		most := 0
-		for _, part := range d.parts {
-			most = max(most, MostBytes(part))
+func MostBytes(d Dataset) (most int) {
+	for _, part := range sources(d) {
+		if p, knows := part.(interface{ MostBytes() int }); knows {
+			most = max(most, p.MostBytes())
 		}
-		return most
-	case interface{ MostBytes() int }:
-		return d.MostBytes()
 	}
-	return 0
+	return most
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/testing/places"
 )
 
@@ -12,9 +13,7 @@ func TestMeasureTimesEveryPart(t *testing.T) {
 	for _, l.Packs = range []bool{false, true} {
 		for _, workers := range []int{1, 3} {
 			r, err := l.Measure(t.Context(), workers, 50, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if r.Workers != workers || r.All <= 0 || r.Read < r.All || r.Decode < r.All || r.Crop < r.All {
 				t.Errorf("%+v: no part is slower than the whole", r)
 			}

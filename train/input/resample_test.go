@@ -16,6 +16,7 @@ import (
 
 	"hgld/internal/img"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -69,14 +70,10 @@ func inputsOf(t *testing.T, l *Loader, plan int) (pixels [][]byte, crops [][]int
 	in := NewArrays(b, l.Size, 1, 0, l.In.Size, l.Packs)
 	l.Send = in.Sender(b)
 	for from, err := range l.Batches(t.Context(), repeated(plan, l)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		in.Upload(b, from)
 		data := make([]byte, in.Pixels.Len())
-		if err := b.Wait(b.Download(data, in.Pixels)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Wait(b.Download(data, in.Pixels)))
 		pixels, crops = append(pixels, data), append(crops, slices.Clone(from.Crop))
 		for i := 0; l.Packs && i < len(from.packed.images); i += device.ImageCols {
 			switch row := from.packed.images[i:][:device.ImageCols]; {
@@ -127,9 +124,7 @@ func TestDeviceResamplesAsTheHost(t *testing.T) {
 				in.Size, in.Resize = 16, 20
 				view(&in)
 				list, err := Paths(manyShapes)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				l := &Loader{Data: manyShapes, Labels: list, Size: 6, In: in, Filter: of, Decoder: new(img.Decoder),
 					Training: training, Seed: 3, Workers: 3, Prefetch: 2, Skip: func(int, *ImageError) bool { return true }}
 				const passes = 3

@@ -20,7 +20,7 @@ type worker struct {
 	outside      error           // the box lies outside the image
 	wanted       image.Rectangle // the part of the image that the view reads; empty: it is black
 	across, down img.Taps        // from that part to the input
-	place        func(w, h int) image.Rectangle
+	place        func(w, h, reduction int) image.Rectangle
 
 	resampler img.Resampler
 	done      img.RGB
@@ -33,8 +33,8 @@ func newWorker(f *framer) *worker {
 	return w
 }
 
-// placed draws the view of an image of w×h pixels, and returns the part that has to be decoded.
-func (c *worker) placed(w, h int) image.Rectangle {
+// placed draws the view of an image of w×h pixels, and returns the part of the reduced image that has to be decoded.
+func (c *worker) placed(w, h, reduction int) image.Rectangle {
 	var random *sample.Random
 	if c.training {
 		random = &c.random
@@ -44,6 +44,7 @@ func (c *worker) placed(w, h int) image.Rectangle {
 	if c.outside = err; err != nil {
 		box = whole
 	}
+	box = img.Reduced(box, reduction)
 	v := c.view(box.Dx(), box.Dy(), random)
 	v.part = v.part.Add(box.Min)
 	c.set(v)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Directions of large and of small variance count alike: (9, 0) and (0, 1) from the mean are as far from one
@@ -15,9 +17,7 @@ func TestWhiteningEvensDirections(t *testing.T) {
 		rows = append(rows, float32(5+9*r.NormFloat64()), float32(-3+r.NormFloat64()))
 	}
 	w, err := Learn(rows, 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got := w.Apply([]float32{5 + 9, -3, 5, -3 + 1, 5 + 9, -3 + 1})
 	dot := func(a, b int) float64 {
 		return float64(got[2*a])*float64(got[2*b]) + float64(got[2*a+1])*float64(got[2*b+1])

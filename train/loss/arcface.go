@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // ArcFace is the loss of Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face
@@ -34,10 +35,11 @@ type ArcFace struct {
 	Level      int     `yaml:"level"`       // the level whose classes have proxies; 0 is the finest
 }
 
-var arcFaceEntry = registry.Entry[Kind]{
+var arcFaceEntry = Row{
 	Name: "arcface", About: "ArcFace (CVPR 2019): softmax over proxies with an angular margin",
-	Source: "Deng et al., ArcFace, CVPR 2019; as in SupRank",
-	Value:  ArcFace{S: 30, M: 0.5},
+	Source:   "Deng et al., ArcFace, CVPR 2019; as in SupRank",
+	Value:    ArcFace{S: 30, M: 0.5},
+	Rounding: Rounding{2.3e-7, 1.3e-6},
 }
 
 // New makes the loss, with a proxy for each class.
@@ -49,6 +51,12 @@ func (l ArcFace) New(f Facts) (Loss, error) {
 		},
 		level: l.Level, normalise: true,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l ArcFace) Define(*definition.Batch) definition.Definition {
+	return definition.Proxied{Level: l.Level, Pairs: reference.Pairs{Kind: device.Angular, PosScale: l.S, PosMargin: l.M,
+		Easy: l.EasyMargin, Smoothing: l.Smoothing}}
 }
 
 // ByRows is true: each query is compared only with the proxies.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/reference"
@@ -52,13 +53,9 @@ func BenchmarkLoss(b *testing.B) {
 func benchmarkLoss(b *testing.B, name string, rows, positives, threads int) {
 	backend := cpu.New(threads)
 	k, err := loss.Presets[1].Value.Get("loss", name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	l, err := k.New(loss.Facts{Classes: []int{rows, coarse}, Dim: benchDim, Batch: benchQueries})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	tape := grad.NewTape(backend, device.NewArena(backend))
 	gallery, labels := benchGallery(backend, rows, positives)
 	query := tape.Leaf(gallery.RowRange(0, benchQueries), device.New(backend, device.F32, benchQueries, benchDim))
@@ -137,9 +134,7 @@ func plainRank(b *testing.B, be device.Backend, s, sh, rel, count device.Array, 
 	levels, counts := make([]uint8, queries*rows), make([]int32, count.Len())
 	read := func(a device.Array) []byte {
 		data := make([]byte, a.Len()*a.Type.Size())
-		if err := be.Wait(be.Download(data, a)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, be.Wait(be.Download(data, a)))
 		return data
 	}
 	copy(levels, read(sh))

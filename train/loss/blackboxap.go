@@ -2,10 +2,11 @@ package loss
 
 import (
 	"fmt"
+	"slices"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // BlackBoxAP is one minus average precision, with the interpolated gradient of the ranks (Rolínek
@@ -39,14 +40,15 @@ type BlackBoxAP struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var blackBoxAPEntry = registry.Entry[Kind]{
+var blackBoxAPEntry = Row{
 	Name: "blackbox-ap", About: "BlackBox-AP (CVPR 2020): average precision by interpolated gradients of the ranks",
-	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 14, 21 and 22",
-	Value:  BlackBoxAP{Lambda: 4, Margin: 0.02},
+	Source:   "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 14, 21 and 22",
+	Value:    BlackBoxAP{Lambda: 4, Margin: 0.02},
+	Rounding: Rounding{6.8e-6, 4.1e-7},
 }
 
 // MarginKind selects a fixed or a random margin.
-type MarginKind uint8
+type MarginKind = choice[marginKinds]
 
 // Constant ("deterministic") moves scores by half the margin, up for others and down for
 // positives. HalfNormal ("half-normal") multiplies that by |N(0,1)|.
@@ -55,16 +57,10 @@ const (
 	HalfNormal
 )
 
-var marginKinds = []string{"deterministic", "half-normal"}
+type marginKinds struct{}
 
-// MarshalText returns "deterministic" or "half-normal".
-func (k MarginKind) MarshalText() ([]byte, error) { return marshalName(marginKinds, int(k)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (k *MarginKind) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("margin_kind", marginKinds, text)
-	*k = MarginKind(i)
-	return err
+func (marginKinds) words() (string, []string) {
+	return "margin_kind", []string{"deterministic", "half-normal"}
 }
 
 // New makes the loss.
@@ -92,6 +88,57 @@ func (l BlackBoxAP) New(f Facts) (Loss, error) {
 		return b, nil
 	}
 	return newBlackBoxMemory(b, l.BatchMemory, f.Batch), nil
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l BlackBoxAP) Define(*definition.Batch) definition.Definition {
+	return &definition.Scored{Compared: l.GalleryOptions.at(l.Level), Of: l.define()}
+}
+
+// Draws reports whether the margin is random.
+func (l BlackBoxAP) Draws() bool { return l.MarginKind == HalfNormal }
+
+// define returns the mean over the queries with a positive. It remembers the batches that it has seen.
+func (l BlackBoxAP) define() func(*definition.Batch, [][]float64, [][]uint8) (float64, [][]float64) {
+	past := new([][]float64) // the losses of each batch in the memory
+	return func(in *definition.Batch, s [][]float64, sh [][]uint8) (value float64, ds [][]float64) {
+		ds = definition.ZerosLike(s)
+		before := slices.Concat(*past...)
+		counted := float64(len(before))
+		for q := range s {
+			if definition.HasPositive(sh[q]) {
+				counted++
+			}
+		}
+		for _, v := range before {
+			value += v / counted
+		}
+		now := []float64{}
+		for q := range s {
+			if !definition.HasPositive(sh[q]) {
+				continue
+			}
+			var amplitude []float64
+			if l.MarginKind == HalfNormal {
+				amplitude = in.Draws()[q]
+			}
+			moved := definition.Behind(s[q], sh[q], l.Margin, amplitude)
+			all, plus, d := definition.Places(moved, sh[q], 0), definition.Places(moved, sh[q], 1), make([]float64, len(s[q]))
+			z, own := slices.Max(plus)+l.Epsilon, 1.0
+			for i, p := range plus {
+				if p > 0 {
+					own -= p / all[i] / z
+					d[i] = p / (z * all[i] * all[i]) / counted
+				}
+			}
+			value += own / counted
+			now = append(now, own)
+			ds[q] = definition.Interpolated(moved, d, sh[q], l.Lambda)
+		}
+		*past = append([][]float64{now}, *past...)
+		*past = (*past)[:min(len(*past), l.BatchMemory)]
+		return value, ds
+	}
 }
 
 // checkBatchMemory returns an error for a memory of batches that cannot be kept.

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // Calibration is L_DG of ROADMAP (Ramzi et al., NeurIPS 2021; "Optimization of Rank Losses", Eq.
@@ -27,15 +28,16 @@ type Calibration struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var calibrationEntry = registry.Entry[Kind]{
+var calibrationEntry = Row{
 	Name: "calibration", About: "L_DG of ROADMAP (NeurIPS 2021): hinges that push positives above 0.9 and the others " +
 		"below 0.6",
-	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
-	Value:  paperCalibration,
+	Source:   "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 7",
+	Value:    paperCalibration,
+	Rounding: Rounding{3.2e-7, 3.5e-7},
 }
 
 // PairReduction selects the divisor of a sum of hinges.
-type PairReduction uint8
+type PairReduction = choice[pairReductions]
 
 // PerQuery ("per-query") divides by the number of pairs of each query and sign. Violations
 // ("violations") divides by the number of nonzero pairs of each sign over all queries.
@@ -44,16 +46,10 @@ const (
 	Violations
 )
 
-var pairReductions = []string{"per-query", "violations"}
+type pairReductions struct{}
 
-// MarshalText returns "per-query" or "violations".
-func (r PairReduction) MarshalText() ([]byte, error) { return marshalName(pairReductions, int(r)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (r *PairReduction) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("reduction", pairReductions, text)
-	*r = PairReduction(i)
-	return err
+func (pairReductions) words() (string, []string) {
+	return "reduction", []string{"per-query", "violations"}
 }
 
 var paperCalibration = Calibration{PosMargin: 0.9, NegMargin: 0.6}
@@ -69,6 +65,15 @@ func (l Calibration) New(f Facts) (Loss, error) {
 			NegMargin: float32(l.NegMargin)},
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l Calibration) Define(*definition.Batch) definition.Definition {
+	p := reference.Pairs{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: l.PosMargin, NegMargin: l.NegMargin}
+	if l.Reduction == Violations {
+		p.Mean = device.MeanTerms
+	}
+	return pairsOf(p, l.Level, l.GalleryOptions, l.Normalise)
 }
 
 // Released uses the divisor of the authors' code and rows of unit length.

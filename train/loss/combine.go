@@ -2,12 +2,13 @@ package loss
 
 import (
 	"fmt"
+	"slices"
 
 	"hgld/internal/registry"
 )
 
 // Combine selects how the losses against the batch and the memory are joined.
-type Combine uint8
+type Combine = choice[combineNames]
 
 // Add sums them ("Cross-Batch Memory", CVPR 2020). Average takes their mean, as SupRank's code
 // does.
@@ -16,11 +17,13 @@ const (
 	Average
 )
 
-var combineNames = []string{"sum", "average"}
+type combineNames struct{}
 
-// weights returns the weights of the batch and the memory. w is the weight of the memory relative
+func (combineNames) words() (string, []string) { return "memory_combine", []string{"sum", "average"} }
+
+// memoryWeights returns the weights of the batch and the memory. w is the weight of the memory relative
 // to the batch; 0 means 1. Add returns 1 and w; Average scales them to sum to 1.
-func (c Combine) weights(w float32) []float32 {
+func memoryWeights(c Combine, w float32) []float32 {
 	if w == 0 {
 		w = 1
 	}
@@ -30,28 +33,31 @@ func (c Combine) weights(w float32) []float32 {
 	return []float32{1, w}
 }
 
-// MarshalText returns "sum" or "average".
-func (c Combine) MarshalText() ([]byte, error) { return marshalName(combineNames, int(c)) }
+// choice is a setting that is one of a few words; its value is the index of the word.
+type choice[W words] uint8
+
+type words interface {
+	words() (setting string, list []string)
+}
+
+// MarshalText returns the word.
+func (c choice[W]) MarshalText() ([]byte, error) {
+	var of W
+	_, list := of.words()
+	if int(c) >= len(list) {
+		return nil, fmt.Errorf("value %d has no name, want an index into %v", int(c), list)
+	}
+	return []byte(list[c]), nil
+}
 
 // UnmarshalText accepts what MarshalText returns.
-func (c *Combine) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("memory_combine", combineNames, text)
-	*c = Combine(i)
-	return err
-}
-
-func marshalName(names []string, i int) ([]byte, error) {
-	if i >= len(names) {
-		return nil, fmt.Errorf("value %d has no name, want an index into %v", i, names)
+func (c *choice[W]) UnmarshalText(text []byte) error {
+	var of W
+	setting, list := of.words()
+	i := slices.Index(list, string(text))
+	if i < 0 {
+		return registry.Unknown(setting, string(text), list)
 	}
-	return []byte(names[i]), nil
-}
-
-func unmarshalName(kind string, names []string, text []byte) (int, error) {
-	for i, n := range names {
-		if n == string(text) {
-			return i, nil
-		}
-	}
-	return 0, registry.Unknown(kind, string(text), names)
+	*c = choice[W](i)
+	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"hgld/internal/registry"
+	"hgld/train/loss/definition"
 )
 
 // Composition is a weighted sum of registered losses:
@@ -37,10 +37,11 @@ func checkWeights(weights []float64) error {
 	return nil
 }
 
-var sumEntry = registry.Entry[Kind]{
+var sumEntry = Row{
 	Name: "sum", About: "weighted sum of any of these losses, named by terms; by default 0.9 Smooth-AP + 0.1 NSM",
 	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 2",
 	Value:  Composition{Terms: []Term{{Name: "smooth_ap", Weight: 0.9, Loss: SmoothAP{Tau: 0.01}}, nsmTerm}},
+	Like:   "roadmap",
 }
 
 // New makes the loss. Its parameters are the proxies of its terms. If more than one term has
@@ -70,6 +71,11 @@ func (l Composition) New(f Facts) (Loss, error) {
 	return newSum(l.Terms, scopes, losses), nil
 }
 
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l Composition) Define(in *definition.Batch) definition.Definition {
+	return Sum{Terms: l.Terms}.Define(in)
+}
+
 // Released sets every term as in the released code.
 func (l Composition) Released() Kind {
 	l.released, l.Terms = true, slices.Clone(l.Terms)
@@ -84,8 +90,7 @@ func (l Composition) Released() Kind {
 	return l
 }
 
-// ByRows reports whether all terms are means over rows.
-func (l Composition) ByRows() bool { return Sum{Terms: l.Terms}.ByRows() }
+func (l Composition) terms() []Term { return l.Terms }
 
 // weights returns the weight of each term.
 func (l Composition) weights() []float64 {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 	"hgld/train/nn"
 )
 
@@ -25,10 +25,11 @@ type CrossEntropy struct {
 	Level   int     `yaml:"level"`   // 0 is the finest
 }
 
-var crossEntropyEntry = registry.Entry[Kind]{
+var crossEntropyEntry = Row{
 	Name: "cross-entropy", About: "cross-entropy of a linear classifier with label smoothing (ECCV 2020)",
-	Source: "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020; its code",
-	Value:  CrossEntropy{Epsilon: 0.1},
+	Source:   "Boudiaf et al., A Unifying Mutual Information View of Metric Learning, ECCV 2020; its code",
+	Value:    CrossEntropy{Epsilon: 0.1},
+	Rounding: Rounding{3.2e-7, 4.2e-7},
 }
 
 // New makes the loss, with a classifier for the classes of the level.
@@ -52,6 +53,43 @@ func (l CrossEntropy) New(f Facts) (Loss, error) {
 	return ce, nil
 }
 
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l CrossEntropy) Define(*definition.Batch) definition.Definition {
+	return definition.Func(l.addDefined)
+}
+
+// addDefined adds the divergence between the smoothed target and the classifier.
+func (l CrossEntropy) addDefined(in *definition.Batch, weight float64, r *definition.Result) {
+	classes, w := float64(len(in.Proxies)), weight/float64(len(in.Query))
+	for q, x := range in.Query {
+		if in.Labels[q][l.Level] < 0 {
+			continue
+		}
+		z := make([]float64, len(in.Proxies))
+		sum := 0.0
+		for c, row := range in.Proxies {
+			z[c] = definition.Dot(row, x) + in.Bias[c]
+			sum += math.Exp(z[c])
+		}
+		for c, row := range in.Proxies {
+			target := l.Epsilon / (classes - 1)
+			if in.Labels[q][l.Level] == int32(c) {
+				target = 1 - l.Epsilon
+			}
+			log := z[c] - math.Log(sum)
+			if target > 0 {
+				r.Value += w * target * (math.Log(target) - log)
+			}
+			d := w * (math.Exp(log) - target)
+			r.Bias[c] += d
+			for i := range x {
+				r.Query[q][i] += d * row[i]
+				r.Proxies[c][i] += d * x[i]
+			}
+		}
+	}
+}
+
 // ByRows is true: each query is compared only with the class weights.
 func (CrossEntropy) ByRows() bool { return true }
 
@@ -64,6 +102,8 @@ type crossEntropy struct {
 
 // Params returns W [C,D] and b [C].
 func (l *crossEntropy) Params() []*Param { return []*Param{l.weight, l.bias} }
+
+func (l *crossEntropy) oneClass() []int { return []int{l.level} }
 
 // Forward records the mean over the queries.
 func (l *crossEntropy) Forward(t *grad.Tape, b *Batch) *grad.Var {

@@ -3,8 +3,9 @@ package loss
 import (
 	"fmt"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // CSL is the cross-level ranking loss of Sun et al., "Dynamic Metric Learning: Towards a Scalable
@@ -34,14 +35,15 @@ type CSL struct {
 	Reduce  Reduce    `yaml:"reduce"`  // sum or mean over levels
 }
 
-var cslEntry = registry.Entry[Kind]{
+var cslEntry = Row{
 	Name: "csl", About: "CSL (CVPR 2021): at every level, a query's own proxy leads all that differ there by a margin",
-	Source: "Sun et al., Dynamic Metric Learning, CVPR 2021; as in SupRank",
-	Value:  CSL{Scale: 32},
+	Source:   "Sun et al., Dynamic Metric Learning, CVPR 2021; as in SupRank",
+	Value:    CSL{Scale: 32},
+	Rounding: Rounding{5.3e-7, 9.7e-7},
 }
 
 // Reduce selects how the losses of several levels are combined.
-type Reduce uint8
+type Reduce = choice[reduceNames]
 
 // OverLevels ("sum") adds them; MeanOverLevels ("mean") takes their mean.
 const (
@@ -49,17 +51,9 @@ const (
 	MeanOverLevels
 )
 
-var reduceNames = []string{"sum", "mean"}
+type reduceNames struct{}
 
-// MarshalText returns "sum" or "mean".
-func (r Reduce) MarshalText() ([]byte, error) { return marshalName(reduceNames, int(r)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (r *Reduce) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("reduce", reduceNames, text)
-	*r = Reduce(i)
-	return err
-}
+func (reduceNames) words() (string, []string) { return "reduce", []string{"sum", "mean"} }
 
 // New makes the loss, with a proxy for each finest class.
 func (l CSL) New(f Facts) (Loss, error) {
@@ -87,6 +81,17 @@ func (l CSL) New(f Facts) (Loss, error) {
 	}
 	pairs := device.Pairs{Kind: device.Levels, PosScale: float32(l.Scale), Margins: narrow(margins)}
 	return proxied{pairs: pairs, to: levels, paths: f.Paths}.make(f)
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l CSL) Define(in *definition.Batch) definition.Definition {
+	levels := len(in.Labels[0])
+	sum := definition.Sum{{Weight: 1, Of: definition.Proxied{Pairs: reference.Pairs{Kind: device.Levels, PosScale: l.Scale,
+		Margins: l.margins(levels)}}}}
+	if l.Reduce == MeanOverLevels {
+		sum[0].Weight = 1 / float64(levels)
+	}
+	return sum
 }
 
 // ByRows is true: each query is compared only with the proxies.

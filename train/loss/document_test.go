@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/testing/must"
 	"hgld/train/loss"
 )
 
@@ -24,9 +25,7 @@ import (
 func lines(t *testing.T, k loss.Kind) (list []string) {
 	t.Helper()
 	text, err := yaml.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// lists on one line
 	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), ":\n    - ", ": "), "\n    - ", ", ")
 	for line := range strings.Lines(joined) {
@@ -37,8 +36,8 @@ func lines(t *testing.T, k loss.Kind) (list []string) {
 	return list
 }
 
-// row is a line of the table in docs/losses.md.
-func row(t *testing.T, i int) string {
+// line is a line of the table in docs/losses-reference.md.
+func line(t *testing.T, i int) string {
 	t.Helper()
 	e := loss.All[i]
 	paper, released := lines(t, e.Value), lines(t, loss.Presets[1].Value[i].Value)
@@ -60,16 +59,14 @@ func row(t *testing.T, i int) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |", e.Name, e.About, e.Source, list(paper), list(other))
 }
 
-var update = flag.Bool("update", false, "write the table of docs/losses.md")
+var update = flag.Bool("update", false, "write the table of docs/losses-reference.md")
 
-// The table of docs/losses.md is generated from loss.All.
+// The table of docs/losses-reference.md is generated from loss.All.
 func TestDocumentHasTheTableOfLosses(t *testing.T) {
-	const file, head = "../../docs/losses.md",
+	const file, head = "../../docs/losses-reference.md",
 		"| loss | what it is | source | settings | released |\n|---|---|---|---|---|\n"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, rest, found := strings.Cut(string(text), head)
 	old, after, ends := strings.Cut(rest, "\n\n")
 	if !found || !ends {
@@ -77,19 +74,17 @@ func TestDocumentHasTheTableOfLosses(t *testing.T) {
 	}
 	var rows []string
 	for i := range loss.All {
-		rows = append(rows, row(t, i))
+		rows = append(rows, line(t, i))
 	}
 	want := strings.Join(rows, "\n")
 	if *update {
-		if err := os.WriteFile(file, []byte(before+head+want+"\n\n"+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(before+head+want+"\n\n"+after), 0o644))
 	} else if old != want {
 		t.Errorf("the table of %s is not that of loss.All: go test ./train/loss -run DocumentHas -update", file)
 	}
 }
 
-// formula is the entry of a loss in the formulas of docs/losses.md: the comment of its type,
+// formula is the entry of a loss in the formulas of docs/losses-reference.md: the comment of its type,
 // or the sum that a composition is.
 func formula(t *testing.T, comments map[string]string, e loss.Kind, name string) string {
 	t.Helper()
@@ -113,23 +108,17 @@ func comments(t *testing.T) map[string]string {
 	t.Helper()
 	set := token.NewFileSet()
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var trees []*ast.File
 	for _, file := range files {
 		tree, err := parser.ParseFile(set, file, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if tree.Name.Name == "loss" {
 			trees = append(trees, tree)
 		}
 	}
 	pkg, err := doc.NewFromFiles(set, trees, "hgld/train/loss")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	all := map[string]string{}
 	printer := pkg.Printer()
 	printer.DocLinkURL = func(*comment.DocLink) string { return "" }
@@ -140,14 +129,12 @@ func comments(t *testing.T) map[string]string {
 	return all
 }
 
-// The formulas of docs/losses.md are the comments of the types in loss.All.
+// The formulas of docs/losses-reference.md are the comments of the types in loss.All.
 func TestDocumentHasTheFormulas(t *testing.T) {
-	const file = "../../docs/losses.md"
+	const file = "../../docs/losses-reference.md"
 	const head, end = "<!-- formulas: generated from the source -->\n\n", "\n\n<!-- end of the formulas -->"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	before, rest, found := strings.Cut(string(text), head)
 	old, after, ends := strings.Cut(rest, end)
 	if !found || !ends {
@@ -163,9 +150,7 @@ func TestDocumentHasTheFormulas(t *testing.T) {
 	}
 	want := strings.Join(list, "\n\n")
 	if *update {
-		if err := os.WriteFile(file, []byte(before+head+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(before+head+want+end+after), 0o644))
 	} else if old != want {
 		t.Errorf("the formulas of %s are not those of the source: go test ./train/loss -run DocumentHas -update", file)
 	}

@@ -13,17 +13,12 @@ type Leveled interface {
 // EveryLevel reports whether a loss refuses items that lack a level above the finest; see Leveled. All
 // other losses leave out what is not known.
 func EveryLevel(k Kind) bool {
-	switch k := k.(type) {
-	case Leveled:
-		return k.EveryLevel()
-	case Sum:
-		return anyTerm(k.Terms, EveryLevel)
-	case Composition:
-		return anyTerm(k.Terms, EveryLevel)
-	}
-	return false
+	l, ok := k.(Leveled)
+	return ok && l.EveryLevel() || anyTerm(k, EveryLevel)
 }
 
-func anyTerm(terms []Term, is func(Kind) bool) bool {
-	return slices.ContainsFunc(terms, func(t Term) bool { return is(t.Loss) })
+// anyTerm reports whether a loss is a sum with such a term.
+func anyTerm(k Kind, is func(Kind) bool) bool {
+	s, ok := k.(interface{ terms() []Term })
+	return ok && slices.ContainsFunc(s.terms(), func(t Term) bool { return is(t.Loss) })
 }

@@ -9,6 +9,7 @@ import (
 	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // External is a loss that a process of another program computes. The process gets the embeddings and labels of
@@ -43,6 +44,11 @@ func (l External) New(f Facts) (Loss, error) {
 	}
 	l.Timeout = cmp.Or(l.Timeout, defaultTimeout)
 	return &ExternalLoss{Kind: l, Facts: f}, nil
+}
+
+// Define returns nil: the process computes what it likes.
+func (External) Define(*definition.Batch) definition.Definition {
+	return nil
 }
 
 // ExternalLoss is an External made for some data. Its process is set before the first step.
@@ -97,6 +103,13 @@ var ErrExternal = errors.New("only a training runs the process of an external lo
 
 // Err returns the first failure of the process. The value of that step and of every later one is NaN.
 func (l *ExternalLoss) Err() error { return l.err }
+
+func (l *ExternalLoss) oneClass() (levels []int) {
+	for level := range l.Facts.Classes {
+		levels = append(levels, level)
+	}
+	return levels
+}
 
 // exchange is a recorded step of an external loss: its arrays on the device, and on the host.
 type exchange struct {

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // FastAP is the loss of Cakir et al., "Deep Metric Learning to Rank", CVPR 2019: SoftBinAP over
@@ -25,10 +26,11 @@ type FastAP struct {
 	MemoryCombine Combine `yaml:"memory_combine"`          // joins the losses against batch and memory
 }
 
-var fastAPEntry = registry.Entry[Kind]{
+var fastAPEntry = Row{
 	Name: "fast-ap", About: "FastAP (CVPR 2019): average precision of a histogram of the distances",
-	Source: "Cakir et al., Deep Metric Learning to Rank, CVPR 2019; its code",
-	Value:  FastAP{NumBins: 10},
+	Source:   "Cakir et al., Deep Metric Learning to Rank, CVPR 2019; its code",
+	Value:    FastAP{NumBins: 10},
+	Rounding: Rounding{5.0e-7, 3.6e-6},
 }
 
 // New makes the loss.
@@ -37,6 +39,12 @@ func (l FastAP) New(f Facts) (Loss, error) {
 		bins:   device.Bins{N: l.NumBins + 1, Min: -1, Max: 1},
 		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine, normalise: true,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l FastAP) Define(*definition.Batch) definition.Definition {
+	return &definition.Scored{Compared: GalleryOptions{MemoryCombine: l.MemoryCombine}.at(l.Level),
+		Normalise: true, Of: definition.Bins(reference.Bins{N: l.NumBins + 1, Min: -1, Max: 1})}
 }
 
 // Released averages the losses against batch and memory, as SupRank does.

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/loss"
@@ -52,24 +54,25 @@ type entry struct {
 	Value    float64
 }
 
-// Errors of the reference in float32 on the same numbers, as the README of
-// goldens/losses tables them. Another order of sums deserves ten times as much,
-// and not less than 1e-6 for values and 1e-5 for gradients.
-var float32Errors = map[string]struct{ value, grad float64 }{
-	"smooth-ap": {2.4e-7, 3.6e-6}, "sup-ap": {3.9e-7, 4.9e-6}, "smooth-recall": {2.5e-6, 6.9e-6},
-	"sup-recall":  {1.6e-7, 4.6e-6},
-	"smooth-ndcg": {7.9e-6, 4.2e-6}, "sup-ndcg": {2.7e-7, 5.7e-6}, "smooth-h-ap": {6.3e-7, 3.3e-6},
-	"sup-h-ap":             {4.6e-7, 5.4e-6},
-	"recall-at-k-original": {1.4e-7, 3.6e-6}, "nsm": {5.8e-7, 5.6e-7}, "roadmap": {1.5e-7, 3.8e-6},
-	"happier":  {1.8e-7, 2.2e-6},
-	"rod-ndcg": {1.3e-7, 1.7e-6}, "softbin-ap": {1.8e-6, 5.1e-6}, "fast-ap": {5.0e-7, 3.6e-6},
-	"calibration": {3.2e-7, 3.5e-7},
-	"triplet":     {1.3e-6, 4.8e-7}, "xbm-contrastive": {2.4e-7, 1.5e-7}, "multi-similarity": {3.6e-7, 6.6e-7},
-	"nca-pp": {8.3e-7, 1.4e-6}, "proxy-nca": {8.1e-7, 7.7e-7}, "arcface": {2.3e-7, 1.3e-6},
-	"cross-entropy": {3.2e-7, 4.2e-7}, "csl": {5.3e-7, 9.7e-7},
-	"blackbox-ap": {6.8e-6, 4.1e-7}, "rambo-recall": {1.2e-7, 2.1e-7}, "rambo-detection": {1.2e-7, 1.2e-7},
-	"rod-recall":  {3.6e-7, 2.4e-6},
-	"sum-triplet": {1.2e-7, 1.7e-7},
+// row returns the row of a loss.
+func row(t *testing.T, name string) loss.Row {
+	t.Helper()
+	for _, r := range loss.Rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	t.Fatalf("there is no loss %s", name)
+	return loss.Row{}
+}
+
+// allowed returns how far value and gradient of a loss in float32 may be from its golden values. Another
+// order of sums deserves ten times the error of the reference, and not less than 1e-6 for values and 1e-5 for
+// gradients.
+func allowed(t *testing.T, name string) (value, gradient float64) {
+	t.Helper()
+	e := row(t, name).Rounding
+	return max(1e-6, 10*e.Value), max(1e-5, 10*e.Gradient)
 }
 
 // float64Tolerance is what two implementations in float64 may differ by.
@@ -103,11 +106,8 @@ func TestGoldenLosses(t *testing.T) {
 		if g.Steps != nil {
 			return g.sequence(t, true)
 		}
-		e, ok := float32Errors[g.Loss]
-		if !ok {
-			t.Fatalf("no tolerance for %s", g.Loss)
-		}
-		return compare(t, g, forward(t, g.on, g.kind(t), g.batch()), max(1e-6, 10*e.value), max(1e-5, 10*e.grad))
+		value, gradient := allowed(t, g.Loss)
+		return compare(t, g, forward(t, g.on, g.kind(t), g.batch()), value, gradient)
 	})
 }
 
@@ -192,7 +192,7 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 			return g.Loss, value, worst
 		}
 		if g.Grad != nil {
-			got.Query, g.Grad = tangent(got.Query, g.Embeddings), tangent(g.Grad, g.Embeddings)
+			got.Query, g.Grad = definition.Tangent(got.Query, g.Embeddings), definition.Tangent(g.Grad, g.Embeddings)
 		}
 	} else if g.Compare != "full" {
 		t.Errorf("compare is %q", g.Compare)
@@ -219,18 +219,6 @@ func compare(t *testing.T, g *golden, got result, valueTolerance, gradTolerance 
 		check("gradient of the bias", farthest([][]float64{got.Bias}, [][]float64{g.GradBias}))
 	}
 	return g.Loss, value, worst
-}
-
-// tangent takes off the part of each row of g along the row of x.
-func tangent(g, x [][]float64) [][]float64 {
-	out := definition.ZerosLike(g)
-	for i := range g {
-		along := dot(g[i], x[i]) / dot(x[i], x[i])
-		for j := range g[i] {
-			out[i][j] = g[i][j] - along*x[i][j]
-		}
-	}
-	return out
 }
 
 func norm(rows ...[]float64) float64 {
@@ -268,52 +256,27 @@ func (g *golden) kind(t *testing.T) loss.Kind {
 	if g.Loss == "recall-at-k-original" {
 		return g.recallAtKOriginal(t, s)
 	}
-	if strings.HasPrefix(g.Loss, "smooth-") || strings.HasPrefix(g.Loss, "sup-") || g.Loss == "nsm" {
-		s.expect(t, "reduction", "mean")
-	}
 	switch g.Loss {
-	case "smooth-ap":
-		return into(t, s, loss.SmoothAP{})
-	case "sup-ap":
-		return into(t, s, loss.SupAP{})
-	case "smooth-recall":
-		return into(t, s, loss.SmoothRecall{})
-	case "sup-recall":
-		return into(t, s, loss.SupRecall{})
-	case "smooth-ndcg":
-		s.expect(t, "level", "MULTI")
-		return into(t, s, loss.SmoothNDCG{})
-	case "sup-ndcg":
-		s.expect(t, "level", "MULTI")
-		return into(t, s, loss.SupNDCG{})
-	case "smooth-h-ap":
-		s.expect(t, "level", "MULTI")
-		s.relevance(t)
-		return into(t, s, loss.SmoothHAP{})
-	case "sup-h-ap":
-		s.expect(t, "level", "MULTI")
-		s.relevance(t)
-		return into(t, s, loss.SupHAP{})
-	case "nsm":
-		k := into(t, s, loss.NSM{})
-		g.centers = k.NumCenters
-		return k
-	case "rambo-detection":
-		return into(t, s, loss.RamboDetection{})
 	case "roadmap", "happier", "rod-ndcg", "rod-recall":
 		return g.composition(t, s)
+	case "sum-triplet":
+		return into(t, s, loss.SumTriplet{}).Released()
 	}
-	if k := g.tuples(t, s); k != nil {
-		return k
+	for key, only := range map[string]string{"reduction": "mean", "level": "MULTI"} { // what the losses do
+		if string(s[key]) == `"`+only+`"` {
+			delete(s, key)
+		}
 	}
-	if k := g.blackBox(t, s); k != nil {
-		return k
+	if s["relevance"] != nil {
+		s.relevance(t)
 	}
-	if k := g.classifier(t, s); k != nil {
-		return k
+	g.translate(t, s)
+	if s["num_centers"] != nil {
+		must.Do(t, json.Unmarshal(s["num_centers"], &g.centers))
 	}
-	t.Fatalf("unknown loss %q", g.Loss)
-	return nil
+	k := reflect.New(reflect.TypeOf(row(t, g.Loss).Value))
+	decode(t, s, k.Interface())
+	return k.Elem().Interface().(loss.Kind)
 }
 
 // recallAtKOriginal writes its rules as sentences; they are what the loss does.

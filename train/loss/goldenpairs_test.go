@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/loss"
 )
 
@@ -11,9 +12,7 @@ import (
 func (s settings) set(t *testing.T, key string, v any) {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s[key] = text
 }
 
@@ -34,8 +33,8 @@ func one[T any](t *testing.T, s settings, key string, table map[string]T) T {
 	return v
 }
 
-// tuples is a loss of pairs, triplets or bins; nil for another one.
-func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
+// translate brings settings into the names and words of ours.
+func (g *golden) translate(t *testing.T, s settings) {
 	t.Helper()
 	switch g.Loss {
 	case "calibration":
@@ -45,7 +44,6 @@ func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
 		}))
 		s.self(t)
 		s.set(t, "normalise", g.NormalisedInside)
-		return into(t, s, loss.Calibration{})
 	case "triplet":
 		s.set(t, "mining", one(t, s, "mining", map[string]string{
 			`"all triplets"`: "all",
@@ -54,17 +52,9 @@ func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
 		s.expect(t, "reduction", "mean over strictly positive triplets")
 		s.self(t)
 		s.set(t, "normalise", g.NormalisedInside)
-		return into(t, s, loss.Triplet{})
-	case "sum-triplet":
-		return into(t, s, loss.SumTriplet{}).Released()
-	case "sum-nsm":
-		return into(t, s, loss.SumNSM{})
-	case "sum-nca-pp":
-		return into(t, s, loss.SumNCAPP{})
 	case "xbm-contrastive":
 		s.expect(t, "self_in_gallery", "excluded by s < 1 - 1e-5")
 		s.expect(t, "reduction", "sum over queries / B")
-		return into(t, s, loss.XBMContrastive{})
 	case "multi-similarity":
 		if s["scale_pos"] != nil {
 			s.expect(t, "reduction", "sum over anchors / B")
@@ -75,16 +65,26 @@ func (g *golden) tuples(t *testing.T, s settings) loss.Kind {
 			s.expect(t, "reduction", "mean over anchors")
 		}
 		s.set(t, "normalise", g.NormalisedInside)
-		return into(t, s, loss.MultiSimilarity{})
-	case "softbin-ap":
-		s.expect(t, "reduction", "mean")
-		return into(t, s, loss.SoftBinAP{})
 	case "fast-ap":
 		s.expect(t, "reduction", "mean over queries with positives")
 		s.expect(t, "self_in_gallery", false)
-		return into(t, s, loss.FastAP{})
+	case "nca-pp", "proxy-nca":
+		s.expect(t, "smoothing", json.RawMessage("0.0"))
+	case "csl":
+		s.expect(t, "reduce", "sum") // over levels
+	case "cross-entropy":
+		s.expect(t, "smoothing", "1-eps on the class, eps/(C-1) elsewhere")
+		s.expect(t, "constant", "KL: the entropy of the target is subtracted")
+	case "blackbox-ap":
+		s.set(t, "margin_kind", one(t, s, "margin_kind", map[string]string{
+			`"deterministic"`: "deterministic", `"half-normal, amplitude given per pair"`: "half-normal",
+		}))
+	case "rambo-recall":
+		s.expect(t, "reduction", "mean over all positive pairs")
+		s.set(t, "scale_by_rows", one(t, s, "rank_scale", map[string]bool{
+			`"rows (N), columns are N-1"`: true, `"rows = columns"`: false, `"columns: integer counts"`: false,
+		}))
 	}
-	return nil
 }
 
 // self reads the sentences by which a file says that the query is in its gallery.
@@ -121,9 +121,7 @@ func (g *golden) composition(t *testing.T, s settings) loss.Kind {
 		s.push(t, "relevance", "sup_h_ap")
 	}
 	var weights []float64
-	if err := json.Unmarshal(s["weights"], &weights); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(s["weights"], &weights))
 	var l loss.Composition
 	for _, key := range []string{"sup_ap", "sup_h_ap", "sup_ndcg", "sup_recall", "calibration", "nsm", "arcface"} {
 		if s[key] != nil {
@@ -141,9 +139,7 @@ func (g *golden) composition(t *testing.T, s settings) loss.Kind {
 func (g *golden) term(t *testing.T, key string, text json.RawMessage, combine loss.Combine) loss.Kind {
 	t.Helper()
 	var s settings
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &s))
 	switch key {
 	case "sup_ap":
 		l := into(t, s, loss.SupAP{})
@@ -169,52 +165,4 @@ func (g *golden) term(t *testing.T, key string, text json.RawMessage, combine lo
 		return into(t, s, loss.NSM{})
 	}
 	return into(t, s, loss.ArcFace{})
-}
-
-// classifier is a loss over proxies; nil for another one.
-func (g *golden) classifier(t *testing.T, s settings) loss.Kind {
-	t.Helper()
-	switch g.Loss {
-	case "nca-pp":
-		s.expect(t, "smoothing", json.RawMessage("0.0"))
-		s.expect(t, "reduction", "mean")
-		return into(t, s, loss.NCAPP{})
-	case "proxy-nca":
-		s.expect(t, "smoothing", json.RawMessage("0.0"))
-		s.expect(t, "reduction", "mean")
-		return into(t, s, loss.ProxyNCA{})
-	case "arcface":
-		s.expect(t, "reduction", "mean")
-		return into(t, s, loss.ArcFace{})
-	case "csl":
-		s.expect(t, "reduce", "sum") // over levels
-		s.expect(t, "level", "MULTI")
-		return into(t, s, loss.CSL{})
-	case "cross-entropy":
-		s.expect(t, "smoothing", "1-eps on the class, eps/(C-1) elsewhere")
-		s.expect(t, "constant", "KL: the entropy of the target is subtracted")
-		s.expect(t, "reduction", "mean")
-		return into(t, s, loss.CrossEntropy{})
-	}
-	return nil
-}
-
-// blackBox is a loss with interpolated gradients; nil for another one.
-func (g *golden) blackBox(t *testing.T, s settings) loss.Kind {
-	t.Helper()
-	switch g.Loss {
-	case "blackbox-ap":
-		s.expect(t, "reduction", "mean")
-		s.set(t, "margin_kind", one(t, s, "margin_kind", map[string]string{
-			`"deterministic"`: "deterministic", `"half-normal, amplitude given per pair"`: "half-normal",
-		}))
-		return into(t, s, loss.BlackBoxAP{})
-	case "rambo-recall":
-		s.expect(t, "reduction", "mean over all positive pairs")
-		s.set(t, "scale_by_rows", one(t, s, "rank_scale", map[string]bool{
-			`"rows (N), columns are N-1"`: true, `"rows = columns"`: false, `"columns: integer counts"`: false,
-		}))
-		return into(t, s, loss.RamboRecall{})
-	}
-	return nil
 }

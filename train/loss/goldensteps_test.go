@@ -3,8 +3,10 @@ package loss_test
 import (
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
@@ -46,13 +48,9 @@ func (s *goldenStep) batch() *batch {
 // sequence runs a sequence in float32 on a backend, or by the definition.
 func (g *golden) sequence(t *testing.T, float32 bool) (name string, value, grad float64) {
 	t.Helper()
-	e := float32Errors[map[string]string{"xbm-memory": "xbm-contrastive"}[g.Loss]]
-	if g.Loss == "rambo-recall" || g.Loss == "rambo-detection" {
-		e = float32Errors[g.Loss]
-	}
 	tolerance := [2]float64{float64Tolerance, float64Tolerance}
 	if float32 {
-		tolerance = [2]float64{max(1e-6, 10*e.value), max(1e-5, 10*e.grad)}
+		tolerance[0], tolerance[1] = allowed(t, strings.Replace(g.Loss, "xbm-memory", "xbm-contrastive", 1))
 	}
 	check := func(step int, got result, wantValue float64, wantGrad [][]float64) {
 		t.Helper()
@@ -85,18 +83,18 @@ func (g *golden) scoreMemory(t *testing.T, float32, released bool, check func(in
 	s := maps.Clone(g.Settings)
 	s.set(t, "scale_by_rows", released)
 	k := into(t, s, loss.RamboRecall{})
-	m, past := newMade(t, g.on, k, g.Steps[0].batch()), new([][][]float64)
+	m, d := newMade(t, g.on, k, g.Steps[0].batch()), k.Define(g.Steps[0].batch())
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()
-		if n := len(*past) * len(in.Query); n != step.RowsInMemory {
+		if n := min(i, k.BatchMemory) * len(in.Query); n != step.RowsInMemory {
 			t.Fatalf("step %d: %d rows in the memory, want %d", i+1, n, step.RowsInMemory)
 		}
 		want, wantGrad := step.ValuePaper, step.GradPaper
 		if released {
 			want, wantGrad = step.ValueCode, step.GradCode
 		}
-		got := definition.RamboRecall(k, in, past)
+		got := definition.Of(d, in)
 		if float32 {
 			got = m.forward(t, in)
 		}
@@ -110,15 +108,15 @@ func (g *golden) classMemory(t *testing.T, float32 bool, check func(int, result,
 	k := into(t, maps.Clone(g.Settings), loss.RamboDetection{})
 	in := g.Steps[0].batch()
 	in.Proxies = g.Proxies
-	m, past := newMade(t, g.on, k, in), new(definition.Scores)
+	m, d := newMade(t, g.on, k, in), k.Define(in)
 	for i := range g.Steps {
 		step := &g.Steps[i]
 		in := step.batch()
 		in.Proxies = g.Proxies
-		if n := len(*past) * len(in.Query); n != step.RowsInMemory {
+		if n := min(i, k.BatchMemory) * len(in.Query); n != step.RowsInMemory {
 			t.Fatalf("step %d: %d rows in the memory, want %d", i+1, n, step.RowsInMemory)
 		}
-		got := definition.RamboDetection(k, in, past)
+		got := definition.Of(d, in)
 		if float32 {
 			got = m.forward(t, in)
 			for _, p := range m.proxies {
@@ -126,8 +124,8 @@ func (g *golden) classMemory(t *testing.T, float32 bool, check func(int, result,
 			}
 		}
 		check(i, got, step.ValuePaper, step.GradPaper)
-		if d := farthest(got.Proxies, step.GradWeights); d > 1e-5 {
-			t.Errorf("step %d: gradient of the weights off by %.2g", i+1, d)
+		if off := farthest(got.Proxies, step.GradWeights); off > 1e-5 {
+			t.Errorf("step %d: gradient of the weights off by %.2g", i+1, off)
 		}
 	}
 }
@@ -166,9 +164,7 @@ func (g *golden) ring(t *testing.T, float32 bool, check func(int, result, float6
 	}
 	b := g.on
 	ring, err := loss.NewRing(o.Size, len(g.Steps[0].Embeddings), o.Dim, len(g.Steps[0].Labels[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	attachStates(b, ring.States())
 	for i := range g.Steps {
 		step := &g.Steps[i]

@@ -1,6 +1,11 @@
 package loss
 
-import "hgld/train/device"
+import (
+	"math"
+
+	"hgld/train/device"
+	"hgld/train/device/reference"
+)
 
 // HMinus holds the settings of H⁻, the step by which the Sup losses count items of a lower level
 // ahead of a positive. H⁻ bounds the Heaviside step from above and keeps a slope where an item is
@@ -51,4 +56,19 @@ func (h HMinus) steps() device.Steps {
 		Rank: [3]device.Step{device.Higher: exact, device.Equal: exact, device.Lower: h.step()},
 		Plus: [3]device.Step{exact, exact, exact},
 	}
+}
+
+// define returns steps in float64.
+func (h HMinus) define() reference.Steps {
+	s := reference.Step{Kind: device.Upper, Tau: h.Tau, Rho: h.Rho, Delta: h.Delta, Start: h.Start, Zero: h.Zero}
+	if h.Offset != nil {
+		s.Offset = *h.Offset
+	} else {
+		s.Offset = h.Start + 1/(1+math.Exp(-h.Delta/h.Tau))
+	}
+	if h.Rho == -1 {
+		s = reference.Step{Kind: device.Sigmoid, Tau: h.Tau}
+	}
+	exact := reference.Step{Kind: device.Heaviside}
+	return reference.Steps{Rank: [3]reference.Step{exact, exact, s}, Plus: [3]reference.Step{exact, exact, exact}}
 }

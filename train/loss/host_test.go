@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/grad"
@@ -22,22 +23,13 @@ type (
 // define computes a loss by its definition.
 func define(t *testing.T, k loss.Kind, in *batch) result {
 	t.Helper()
-	r, err := definition.Of(k, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, err := loss.ByDefinition(k, in)
+	must.Do(t, err)
 	return r
 }
 
 // rankingOf returns the definition of a loss on ranks.
-func rankingOf(t *testing.T, k loss.Kind, levels, gallery int) *definition.Ranking {
-	t.Helper()
-	d, err := definition.OfRanks(k, levels, gallery)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
+func rankingOf(k loss.Kind, in *batch) *definition.Ranking { return k.Define(in).(*definition.Ranking) }
 
 // forward computes a loss on a backend. The gallery takes gradient only where it
 // is the batch itself.
@@ -57,9 +49,7 @@ type made struct {
 func newMade(t *testing.T, b device.Backend, k loss.Kind, in *batch) *made {
 	t.Helper()
 	l, err := k.New(facts(in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m := &made{Loss: l, b: b}
 	m.proxies, m.bias = attach(b, l, in)
 	if s, ok := l.(loss.Stateful); ok {
@@ -185,9 +175,7 @@ func download(t *testing.T, b device.Backend, a device.Array) [][]float64 {
 	t.Helper()
 	data := make([]byte, 4*a.Len())
 	b.Download(data, a)
-	if err := b.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Sync())
 	rows := make([][]float64, a.Rows())
 	for i := range rows {
 		for range a.Cols() {
@@ -198,12 +186,7 @@ func download(t *testing.T, b device.Backend, a device.Array) [][]float64 {
 	return rows
 }
 
-func dot(a, b []float64) (s float64) {
-	for i := range a {
-		s += a[i] * b[i]
-	}
-	return s
-}
+var dot = definition.Dot
 
 func addTo(sum, x [][]float64) {
 	for i, row := range x {

@@ -7,9 +7,12 @@
 package loss
 
 import (
+	"fmt"
+
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 	"hgld/train/nn"
 )
 
@@ -28,7 +31,7 @@ type Loss interface {
 //
 // The gallery is the batch itself (the same Var, so that it takes gradient from both sides), a
 // memory (a leaf without gradient), or both in one array. A row whose labels are all −1, such as
-// an unfilled row of a memory, is ignored.
+// an unfilled row of a memory, is ignored; GalleryPath makes an item without any class a negative.
 type Batch struct {
 	Query       *grad.Var    // [Q,D]
 	QueryLabels device.Array // [Q,L]
@@ -72,6 +75,50 @@ type Kind interface {
 	// New checks the settings against the data and returns the loss, or an error that names the
 	// wrong setting. Each call makes a loss with its own proxies.
 	New(f Facts) (Loss, error)
+	// Define returns what the loss computes, in float64, on data like those of a batch, or nil if only
+	// another program can tell. The definition remembers the batches that the loss would remember.
+	Define(in *definition.Batch) definition.Definition
+}
+
+// ByDefinition computes a loss and its gradients by its definition. It fails for a loss that has none.
+func ByDefinition(k Kind, in *definition.Batch) (definition.Result, error) {
+	d := k.Define(in)
+	if d == nil {
+		return definition.Result{}, fmt.Errorf("there is no definition of %T", k)
+	}
+	return definition.Of(d, in), nil
+}
+
+// Drawing is a Kind that may draw random numbers, which its definition reads from the Drawn of a batch.
+type Drawing interface {
+	Kind
+	// Draws reports whether this Kind does.
+	Draws() bool
+}
+
+// Draws reports whether a loss draws random numbers; see Drawing.
+func Draws(k Kind) bool {
+	d, ok := k.(Drawing)
+	return ok && d.Draws() || anyTerm(k, Draws)
+}
+
+// ByClass is a Kind that ranks the items of a batch by their scores for each class. It can measure scores
+// in place of embeddings, and has no value for a single query.
+type ByClass interface {
+	Kind
+	RanksItems() // marks the Kind
+}
+
+// ByQuery reports whether the queries of a loss have values that do not depend on other queries: it draws no random
+// numbers, remembers no batches, and ranks no items for classes.
+func ByQuery(l Loss, k Kind) bool {
+	keeps, ok := l.(Stateful)
+	return !(ok && len(keeps.States()) > 0) && !Draws(k) && !ranksItems(k)
+}
+
+func ranksItems(k Kind) bool {
+	_, ok := k.(ByClass)
+	return ok || anyTerm(k, ranksItems)
 }
 
 // RowWise is a Kind that can be a mean over independent rows of a batch. The losses of parts of a
@@ -85,6 +132,9 @@ type RowWise interface {
 
 // ByRows reports whether a loss is a mean over independent rows; see RowWise.
 func ByRows(k Kind) bool {
+	if _, sum := k.(interface{ terms() []Term }); sum {
+		return !anyTerm(k, func(k Kind) bool { return !ByRows(k) })
+	}
 	r, ok := k.(RowWise)
 	return ok && r.ByRows()
 }

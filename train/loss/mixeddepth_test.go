@@ -9,7 +9,7 @@ import (
 	"hgld/train/loss"
 )
 
-// ofMixedDepth is the gallery of the worked example of docs/labels.md, nearest first, with paths of
+// ofMixedDepth is the gallery of the worked example of docs/label-semantics.md, nearest first, with paths of
 // class and parent. The query is of class 0 and parent 0, except where a case says otherwise.
 //
 //	item    B     A     C     D     E     F     G
@@ -107,6 +107,11 @@ func TestEveryLossFollowsItsDefinitionAtMixedDepth(t *testing.T) {
 		}
 		if d := farthest(got.Query, want.Query); !(d <= 4e-5) {
 			t.Errorf("gradient off by %.2g", d)
+		}
+		if got.Proxies != nil {
+			if d := farthest(got.Proxies, want.Proxies); !(d <= 1e-5) {
+				t.Errorf("gradient of the proxies off by %.2g", d)
+			}
 		}
 	})
 }

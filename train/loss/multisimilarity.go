@@ -1,8 +1,11 @@
 package loss
 
 import (
-	"hgld/internal/registry"
+	"math"
+
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // MultiSimilarity is the loss of Wang et al., "Multi-Similarity Loss with General Pair
@@ -29,12 +32,13 @@ type MultiSimilarity struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var multiSimilarityEntry = registry.Entry[Kind]{
+var multiSimilarityEntry = Row{
 	Name: "multi-similarity", About: "multi-similarity (CVPR 2019): soft hinges over the hard items of a query",
 	Source: "Wang et al., Multi-Similarity Loss with General Pair Weighting, CVPR 2019; its code",
 	Value: MultiSimilarity{
 		Alpha: 2, Beta: 40, Base: 0.5, Mining: true, MiningMargin: 0.1, Epsilon: 1e-5,
 	},
+	Rounding: Rounding{3.6e-7, 6.6e-7},
 }
 
 // New makes the loss.
@@ -49,6 +53,16 @@ func (l MultiSimilarity) New(f Facts) (Loss, error) {
 		},
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l MultiSimilarity) Define(*definition.Batch) definition.Definition {
+	p := reference.Pairs{Kind: device.MultiSimilarity, PosScale: l.Alpha, NegScale: l.Beta, Base: l.Base, Mine: l.Mining,
+		PosMargin: l.MiningMargin, Ceiling: math.Inf(1)}
+	if l.Epsilon > 0 {
+		p.Ceiling = 1 - l.Epsilon
+	}
+	return pairsOf(p, l.Level, l.GalleryOptions, l.Normalise)
 }
 
 // Released averages the losses against batch and memory, as SupRank does.

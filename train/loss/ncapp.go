@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // NCAPP is ProxyNCA++ of Teh et al., ECCV 2020: the cross-entropy of a softmax over negative
 // squared distances between a query and the proxies p, all scaled to length Scale:
@@ -17,10 +17,11 @@ type NCAPP struct {
 	Level int     `yaml:"level"` // the level whose classes have proxies; 0 is the finest
 }
 
-var ncappEntry = registry.Entry[Kind]{
+var ncappEntry = Row{
 	Name: "nca-pp", About: "ProxyNCA++ (ECCV 2020): softmax over squared distances to proxies",
-	Source: "Teh et al., ProxyNCA++, ECCV 2020; its code",
-	Value:  NCAPP{Scale: 3},
+	Source:   "Teh et al., ProxyNCA++, ECCV 2020; its code",
+	Value:    NCAPP{Scale: 3},
+	Rounding: Rounding{8.3e-7, 1.4e-6},
 }
 
 // New makes the loss, with a proxy for each class.
@@ -34,6 +35,11 @@ func (l NCAPP) New(f Facts) (Loss, error) {
 	}
 	fromNCA(made.(*nsm).proxies)
 	return made, nil
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l NCAPP) Define(*definition.Batch) definition.Definition {
+	return definition.NSM{Temperature: 1 / (2 * l.Scale * l.Scale), Level: l.Level, Normalise: true}
 }
 
 // ByRows is true: each query is compared only with the proxies.

@@ -3,9 +3,9 @@ package loss
 import (
 	"fmt"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 	"hgld/train/nn"
 )
 
@@ -30,11 +30,12 @@ type NSM struct {
 	TemperatureCenters float64 `yaml:"temperature_centers"`      // of the softmax over the proxies of a class
 }
 
-var nsmEntry = registry.Entry[Kind]{
+var nsmEntry = Row{
 	Name: "nsm", About: "normalised softmax (BMVC 2019): cross-entropy over class proxies",
 	Source: "Zhai and Wu, Classification is a Strong Baseline for Deep Metric Learning, BMVC 2019; L*_DG of " +
 		"Optimization of Rank Losses, Eq. 8",
-	Value: paperNSM,
+	Value:    paperNSM,
+	Rounding: Rounding{5.8e-7, 5.6e-7},
 }
 
 var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
@@ -43,6 +44,12 @@ var paperNSM = NSM{Temperature: 0.05, NumCenters: 1, TemperatureCenters: 0.1}
 func (l NSM) New(f Facts) (Loss, error) {
 	return newNSM(f, nsm{level: l.Level, temperature: l.Temperature, centers: l.NumCenters,
 		softness: l.TemperatureCenters})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l NSM) Define(*definition.Batch) definition.Definition {
+	return definition.NSM{Temperature: l.Temperature, Level: l.Level, Centers: l.NumCenters,
+		OverCenters: l.TemperatureCenters}
 }
 
 // ByRows is true: each query is compared only with the proxies.

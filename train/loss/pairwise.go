@@ -4,7 +4,9 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/reference"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // pairwise is a mean over pairs of a query and an item, or over triplets: one kind of
@@ -53,4 +55,9 @@ func ceiling(epsilon float64) float32 {
 		return float32(math.Inf(1))
 	}
 	return float32(1 - epsilon)
+}
+
+// pairsOf returns the definition of a loss over pairs or triplets.
+func pairsOf(p reference.Pairs, level int, a GalleryOptions, normalise bool) definition.Definition {
+	return &definition.Scored{Compared: a.at(level), Normalise: normalise, Of: definition.Pairs(p)}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -15,8 +16,9 @@ import (
 	"hgld/train/grad"
 )
 
-// ofPaths are labels of several paths: the worked example of docs/labels.md. The query Q is a bridge (human-made, 0)
-// and a river (natural, 1). The items by falling score: a river, a bridge, a lake, Q again, and a church.
+// ofPaths are labels of several paths: the worked example of docs/label-semantics.md. The query Q is a bridge
+// (human-made, 0) and a river (natural, 1). The items by falling score: a river, a bridge, a lake, Q again, and a
+// church.
 var ofPaths = struct {
 	query, items []int32
 	scores       []float32
@@ -55,9 +57,7 @@ func TestLossesTakeTheBestOfSeveralPaths(t *testing.T) {
 			b := cpu.New(1)
 			b.Poison = true
 			l, err := of.k.New(Facts{Classes: []int{5, 4, 2}, Dim: 5, Batch: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var scores, eye []byte
 			for i, s := range c.scores {
 				scores = binary.NativeEndian.AppendUint32(scores, math.Float32bits(s))
@@ -75,9 +75,7 @@ func TestLossesTakeTheBestOfSeveralPaths(t *testing.T) {
 				QueryLabels:   arrayOf(b, device.I32, int32s(c.query), 1, 6).ColRange(0, 3*paths),
 				GalleryLabels: arrayOf(b, device.I32, int32s(c.items), 5, 6).ColRange(0, 3*paths), Paths: paths}
 			var data [4]byte
-			if err := b.Wait(b.Download(data[:], l.Forward(tape, in).Value)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.Wait(b.Download(data[:], l.Forward(tape, in).Value)))
 			want := of.tree
 			if paths > 1 {
 				want = of.want
@@ -124,9 +122,7 @@ func TestShareIsTheBestOfAllPairsOfPaths(t *testing.T) {
 		sh := device.New(b, device.U8, Q, G)
 		tape.Do(func(d device.Backend) { in.share(tape, d, sh, items, o) })
 		got, want := make([]byte, Q*G), make([]byte, Q*G)
-		if err := b.Wait(b.Download(got, sh)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Wait(b.Download(got, sh)))
 		for at := range want {
 			q, g := at/G, at%G
 			for i := range paths {

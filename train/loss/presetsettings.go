@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"hgld/internal/texttable"
 )
 
 // PresetSetting is a setting of a loss with its value in each preset.
@@ -36,20 +38,18 @@ func PresetSettings(name string) ([]PresetSetting, error) {
 // SettingsText prints settings as a table with a column for each preset. A star marks
 // those that differ between the presets.
 func SettingsText(list []PresetSetting) string {
-	w := &strings.Builder{}
-	fmt.Fprintf(w, "%-31s %-12s %s\n", "setting", Presets[0].Name, Presets[1].Name)
+	rows := [][]string{{"setting", Presets[0].Name, Presets[1].Name}}
 	for _, s := range list {
-		row := fmt.Sprintf("%-31s", s.Key)
+		row := []string{s.Key}
 		for _, preset := range Presets {
-			row += fmt.Sprintf(" %-12v", s.Values[preset.Name])
+			row = append(row, fmt.Sprint(s.Values[preset.Name]))
 		}
-		mark := ""
-		if fmt.Sprint(s.Values[Presets[0].Name]) != fmt.Sprint(s.Values[Presets[1].Name]) {
-			mark = " *"
+		if row[1] != row[2] {
+			row[2] += " *"
 		}
-		fmt.Fprintf(w, "%s\n", strings.TrimRight(row, " ")+mark)
+		rows = append(rows, row)
 	}
-	return w.String()
+	return texttable.Format("%-31s %-12s %s", rows...)
 }
 
 // settingsOf adds the leaves of a tree, under dotted keys, to the list from earlier presets.

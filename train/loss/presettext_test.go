@@ -1,6 +1,9 @@
 package loss
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestSettingsThatDifferBetweenPresetsAreMarked(t *testing.T) {
 	a, b := Presets[0].Name, Presets[1].Name
@@ -14,5 +17,15 @@ func TestSettingsThatDifferBetweenPresetsAreMarked(t *testing.T) {
 		{"rho", map[string]any{a: "1", b: "100"}}})
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestMarginsOfCSLAreTheReleasedOnes(t *testing.T) {
+	for levels, want := range map[int][]float64{2: {.25, .45}, 3: {.25, .35, .45}, 5: {.25, .35, .45, .55, .65}} {
+		for i, m := range (CSL{}).margins(levels) {
+			if math.Abs(m-want[i]) > 1e-15 {
+				t.Errorf("%d levels: margin %v, want %v", levels, m, want[i])
+			}
+		}
 	}
 }

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // ProxyNCA is the loss of Movshovitz-Attias et al., "No Fuss Distance Metric Learning using
@@ -19,10 +20,12 @@ type ProxyNCA struct {
 	Level int     `yaml:"level"` // the level whose classes have proxies; 0 is the finest
 }
 
-var proxyNCAEntry = registry.Entry[Kind]{
+var proxyNCAEntry = Row{
 	Name: "proxy-nca", About: "Proxy-NCA (ICCV 2017): nca-pp without the query's own proxy in the denominator",
-	Source: "Movshovitz-Attias et al., No Fuss Distance Metric Learning using Proxies, ICCV 2017; as in ProxyNCA++'s code",
-	Value:  ProxyNCA{Scale: 3},
+	Source: "Movshovitz-Attias et al., No Fuss Distance Metric Learning using Proxies, ICCV 2017; " +
+		"as in ProxyNCA++'s code",
+	Value:    ProxyNCA{Scale: 3},
+	Rounding: Rounding{8.1e-7, 7.7e-7},
 }
 
 // New makes the loss, with a proxy for each class.
@@ -38,6 +41,12 @@ func (l ProxyNCA) New(f Facts) (Loss, error) {
 	}
 	fromNCA(made.(*proxied).proxies)
 	return made, nil
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l ProxyNCA) Define(*definition.Batch) definition.Definition {
+	return definition.Proxied{Level: l.Level,
+		Pairs: reference.Pairs{Kind: device.Ratio, PosScale: 2 * l.Scale * l.Scale}}
 }
 
 // ByRows is true: each query is compared only with the proxies.

@@ -131,7 +131,7 @@ func TestBlackBoxAPRemembersScores(t *testing.T) {
 	alone := k
 	alone.BatchMemory = 0
 	first := newMade(t, backend(), k, randomBatch(0, 4, 3, 6, 1))
-	past := new([][]float64)
+	d := k.Define(randomBatch(0, 4, 3, 6, 1))
 	var losses []float64
 	for step := range uint64(5) {
 		in := randomBatch(step, 4, 3, 6, 1)
@@ -141,12 +141,12 @@ func TestBlackBoxAPRemembersScores(t *testing.T) {
 		for _, v := range losses[len(losses)-n:] {
 			want += v / float64(n) // each batch has as many queries
 		}
-		got, defined := first.forward(t, in), definition.BlackBoxAP(k, in, past)
+		got, defined := first.forward(t, in), definition.Of(d, in)
 		if math.Abs(got.Value-want) > 1e-6 || math.Abs(defined.Value-want) > 1e-12 {
 			t.Errorf("step %d: %v, by definition %v, want %v", step, got.Value, defined.Value, want)
 		}
-		if d := farthest(got.Query, defined.Query); d > 4e-5 {
-			t.Errorf("step %d: gradient off by %.2g", step, d)
+		if off := farthest(got.Query, defined.Query); off > 4e-5 {
+			t.Errorf("step %d: gradient off by %.2g", step, off)
 		}
 	}
 }

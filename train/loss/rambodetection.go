@@ -2,10 +2,11 @@ package loss
 
 import (
 	"errors"
+	"slices"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // RamboDetection is the loss of RaMBO for detection (Rolínek et al., "Optimizing Rank-based Metrics with
@@ -35,12 +36,13 @@ type RamboDetection struct {
 	Level       int     `yaml:"level"`                       // whose classes have proxies; 0 is the finest
 }
 
-var ramboDetectionEntry = registry.Entry[Kind]{
+var ramboDetectionEntry = Row{
 	Name:  "rambo-detection",
 	About: "RaMBO for detection (CVPR 2020): AP of the items for each class, and of all classes in one list",
 	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; Eq. 22 and 23, " +
 		"section 5.2",
-	Value: RamboDetection{Lambda: 0.5, Margin: 0.15, MAP: 2, APC: 1},
+	Value:    RamboDetection{Lambda: 0.5, Margin: 0.15, MAP: 2, APC: 1},
+	Rounding: Rounding{1.2e-7, 1.2e-7},
 }
 
 // New makes the loss, with weights for the classes of the level.
@@ -65,6 +67,78 @@ func (l RamboDetection) New(f Facts) (Loss, error) {
 	return r, nil
 }
 
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l RamboDetection) Define(*definition.Batch) definition.Definition {
+	past := new([]classScores)
+	return definition.Func(func(in *definition.Batch, weight float64, r *definition.Result) {
+		l.addDefined(in, weight, r, past)
+	})
+}
+
+// classScores holds the scores of every class, and which of the items are its positives, for one batch.
+type classScores struct {
+	s  [][]float64 // [C,N]
+	sh [][]uint8   // [C,N]: 1 for a positive
+}
+
+// addDefined adds the loss of one step and its batch to past, the memory, newest first.
+func (l RamboDetection) addDefined(in *definition.Batch, weight float64, r *definition.Result, past *[]classScores) {
+	C, N := len(in.Proxies), len(in.Query)
+	now := classScores{s: definition.Zeros(C, N), sh: make([][]uint8, C)}
+	for c, p := range in.Proxies {
+		now.sh[c] = make([]uint8, N)
+		for n, q := range in.Query {
+			now.s[c][n] = definition.Dot(p, q)
+			switch in.Labels[n][l.Level] {
+			case int32(c):
+				now.sh[c][n] = 1
+			case -1:
+				now.sh[c][n] = device.AbsentLevel
+			}
+		}
+	}
+	s, sh := make([][]float64, C), make([][]uint8, C)
+	for _, batch := range append([]classScores{now}, *past...) {
+		for c := range C {
+			s[c], sh[c] = append(s[c], batch.s[c]...), append(sh[c], batch.sh[c]...)
+		}
+	}
+	ds := definition.Zeros(C, N)
+	lists := func(s [][]float64, sh [][]uint8, by float64, add func(list, item int, ds float64)) {
+		value, grad := BlackBoxAP{Lambda: l.Lambda, Margin: l.Margin}.define()(in, s, sh)
+		r.Value += weight * by * value
+		for c, row := range grad {
+			for i, v := range row {
+				add(c, i, by*v)
+			}
+		}
+	}
+	M := len(s[0])
+	lists(s, sh, l.MAP, func(c, i int, v float64) {
+		if i < N {
+			ds[c][i] += v
+		}
+	})
+	lists([][]float64{slices.Concat(s...)}, [][]uint8{slices.Concat(sh...)}, l.APC, func(_, i int, v float64) {
+		if i%M < N {
+			ds[i/M][i%M] += v
+		}
+	})
+	for c, row := range ds {
+		for n, v := range row {
+			for d := range in.Query[n] {
+				r.Query[n][d] += weight * v * in.Proxies[c][d]
+				r.Proxies[c][d] += weight * v * in.Query[n][d]
+			}
+		}
+	}
+	*past = append([]classScores{now}, *past...)
+	*past = (*past)[:min(len(*past), l.BatchMemory)]
+}
+
+// RanksItems marks the loss as ByClass.
+func (RamboDetection) RanksItems() {}
+
 type ramboDetection struct {
 	RamboDetection
 	past
@@ -75,6 +149,8 @@ type ramboDetection struct {
 
 // Params returns the weights of the classes [C,D].
 func (l *ramboDetection) Params() []*Param { return []*Param{l.proxies} }
+
+func (l *ramboDetection) oneClass() []int { return []int{l.Level} }
 
 // Forward records the loss. The classes are the queries, and the items their gallery.
 func (l *ramboDetection) Forward(t *grad.Tape, b *Batch) *grad.Var {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
 )
@@ -49,14 +48,16 @@ type RamboRecall struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var ramboRecallEntry = registry.Entry[Kind]{
+var ramboRecallEntry = Row{
 	Name: "rambo-recall", About: "recall of RaMBO (CVPR 2020) by interpolated gradients of the ranks",
-	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; sections 4.3 and 4.5",
-	Value:  RamboRecall{Lambda: 4, Margin: 0.02, Mean: OverQueries},
+	Source: "Rolínek et al., Optimizing Rank-based Metrics with Blackbox Differentiation, CVPR 2020; " +
+		"sections 4.3 and 4.5",
+	Value:    RamboRecall{Lambda: 4, Margin: 0.02, Mean: OverQueries},
+	Rounding: Rounding{1.2e-7, 2.1e-7},
 }
 
 // RecallWeight selects how a rank counts in RamboRecall.
-type RecallWeight uint8
+type RecallWeight = choice[recallWeights]
 
 // Log ("log") and LogLog ("loglog").
 const (
@@ -64,20 +65,12 @@ const (
 	LogLog
 )
 
-var recallWeights = []string{"log", "loglog"}
+type recallWeights struct{}
 
-// MarshalText returns "log" or "loglog".
-func (w RecallWeight) MarshalText() ([]byte, error) { return marshalName(recallWeights, int(w)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (w *RecallWeight) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("weight", recallWeights, text)
-	*w = RecallWeight(i)
-	return err
-}
+func (recallWeights) words() (string, []string) { return "weight", []string{"log", "loglog"} }
 
 // RecallMean selects whose mean RamboRecall is.
-type RecallMean uint8
+type RecallMean = choice[recallMeans]
 
 // OverPositives ("positives") gives every positive the same weight. OverQueries ("queries") gives every
 // query with a positive the same weight.
@@ -86,17 +79,9 @@ const (
 	OverQueries
 )
 
-var recallMeans = []string{"positives", "queries"}
+type recallMeans struct{}
 
-// MarshalText returns "positives" or "queries".
-func (m RecallMean) MarshalText() ([]byte, error) { return marshalName(recallMeans, int(m)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (m *RecallMean) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("mean", recallMeans, text)
-	*m = RecallMean(i)
-	return err
-}
+func (recallMeans) words() (string, []string) { return "mean", []string{"positives", "queries"} }
 
 // mostRecallWeights bounds Weights: each takes a pass over the scores.
 const mostRecallWeights = 1024

@@ -3,6 +3,7 @@ package loss
 import (
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // GalleryOptions selects what a query is ranked against.
@@ -71,6 +72,18 @@ func (a GalleryOptions) self() device.SelfKind {
 		return device.SelfLevel
 	}
 	return device.SelfAbsent
+}
+
+// at returns how a definition compares the labels of one level.
+func (a GalleryOptions) at(level int) definition.Compared {
+	return definition.Compared{SharedKind: oneLevel(level, a), Average: a.MemoryCombine == Average}
+}
+
+// all returns how a definition compares the labels of all levels.
+func (a GalleryOptions) all(in *definition.Batch) definition.Compared {
+	c := a.at(0)
+	c.To = len(in.Labels[0])
+	return c
 }
 
 // Forward records the loss against the gallery and, if there is one, the memory.

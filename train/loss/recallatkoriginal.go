@@ -1,9 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // RecallAtKOriginal is the loss of Patel et al., "Recall@k Surrogate Loss", CVPR 2022, as their
@@ -26,10 +26,11 @@ type RecallAtKOriginal struct {
 	MemoryCombine Combine      `yaml:"memory_combine"` // joins the losses against batch and memory
 }
 
-var recallAtKOriginalEntry = registry.Entry[Kind]{
+var recallAtKOriginalEntry = Row{
 	Name: "recall-at-k-original", About: "R@k (CVPR 2022) as its authors compute it: the query counts in the ranks",
-	Source: "Patel et al., Recall@k Surrogate Loss, CVPR 2022; its code, with SiMix as a setting",
-	Value:  RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
+	Source:   "Patel et al., Recall@k Surrogate Loss, CVPR 2022; its code, with SiMix as a setting",
+	Value:    RecallAtKOriginal{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
+	Rounding: Rounding{1.4e-7, 3.6e-6},
 }
 
 // New makes the loss.
@@ -51,6 +52,23 @@ func (l RecallAtKOriginal) New(f Facts) (Loss, error) {
 	}
 	return o, nil
 }
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l RecallAtKOriginal) Define(in *definition.Batch) definition.Definition {
+	d := &definition.Ranking{Steps: definition.Sigmoids(l.Tau), Score: device.ScoreRecall, Clip: true, AllQ: true,
+		Temp: l.Temp.of(l.AtK), Compared: GalleryOptions{MemoryCombine: l.MemoryCombine}.at(l.Level)}
+	d.Self = device.SelfZero
+	for _, at := range l.AtK {
+		d.At = append(d.At, min(at, float64(len(in.Gallery))))
+	}
+	if l.SiMix {
+		return definition.MixedRows{Ranking: d}
+	}
+	return d
+}
+
+// Draws reports whether rows are mixed.
+func (l RecallAtKOriginal) Draws() bool { return l.SiMix }
 
 // Released averages the losses against batch and memory, as SupRank does.
 func (l RecallAtKOriginal) Released() Kind {

@@ -2,8 +2,8 @@ package loss
 
 import (
 	"errors"
+	"math"
 
-	"hgld/internal/registry"
 	"hgld/train/device"
 )
 
@@ -25,30 +25,17 @@ type Relevance struct {
 }
 
 // RelevanceType is a rule of Relevance.
-type RelevanceType uint8
+type RelevanceType = choice[relevances]
 
-// The rules of Relevance, "pop" and "map".
+// Population ("pop") gives every level the same weight. Mapped ("map") makes H-AP the weighted sum of the levels' AP.
 const (
 	Population RelevanceType = iota
 	Mapped
 )
 
-// Relevances are the rules by name.
-var Relevances = registry.Table[RelevanceType]{
-	{Name: "pop", About: "(l/L)^alpha divided by the number of items of level l: every level has the same weight",
-		Value: Population},
-	{Name: "map", About: "level weights divided by the items of that level or finer: H-AP is the weighted sum of " +
-		"the levels' AP", Value: Mapped},
-}
+type relevances struct{}
 
-// MarshalText returns "pop" or "map".
-func (r RelevanceType) MarshalText() ([]byte, error) { return marshalName(Relevances.Names(), int(r)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (r *RelevanceType) UnmarshalText(text []byte) (err error) {
-	*r, err = Relevances.Get("relevance", string(text))
-	return err
-}
+func (relevances) words() (string, []string) { return "relevance", []string{"pop", "map"} }
 
 var paperRelevance = Relevance{Type: Population, Alpha: 1}
 
@@ -82,4 +69,37 @@ func (r Relevance) kind(levels int, a GalleryOptions) (device.RelKind, error) {
 		o.Mode, o.Weights = device.RelMap, narrow(r.Weights)
 	}
 	return o, nil
+}
+
+// define returns the relevance of each number of shared levels, given the items that share so many.
+func (r Relevance) define(a GalleryOptions) func(count []int32) []float64 {
+	return func(count []int32) []float64 {
+		levels := len(count) - 1
+		divisor := r.Divisor
+		if divisor <= 0 {
+			divisor += float64(levels)
+		}
+		rel, n := make([]float64, levels+1), make([]float64, levels+2)
+		for l := levels; l >= 1; l-- {
+			n[l] = float64(count[l])
+			if l == levels && r.CountsQuery && !a.SelfInGallery {
+				n[l]++
+			}
+		}
+		for l := 1; l <= levels; l++ {
+			atLeast := 0.0
+			for _, m := range n[l:] {
+				atLeast += m
+			}
+			switch {
+			case r.Type == Mapped && atLeast > 0:
+				rel[l] = rel[l-1] + r.Weights[l-1]/atLeast
+			case r.Type == Mapped:
+				rel[l] = rel[l-1]
+			case n[l] > 0:
+				rel[l] = math.Pow(float64(l)/divisor, r.Alpha) / n[l]
+			}
+		}
+		return rel
+	}
 }

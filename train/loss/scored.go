@@ -72,7 +72,7 @@ func withMemory(t *grad.Tape, b *Batch, c Combine, against func(gallery) *grad.V
 		return batch
 	}
 	memory := against(gallery{rows: m.Rows, labels: m.Labels, self: m.Self, drawn: m.Drawn, memory: true})
-	return weighted(t, c.weights(m.Weight), []*grad.Var{batch, memory})
+	return weighted(t, memoryWeights(c, m.Weight), []*grad.Var{batch, memory})
 }
 
 // share writes the levels [Q,G] that queries share with a gallery: with several paths, the most that two of

@@ -20,6 +20,9 @@ type ScoreMixing struct {
 	UsePosMixup bool `yaml:"use_pos_mixup"` // mix the scores of two positives
 }
 
+// Draws reports whether scores are mixed.
+func (m ScoreMixing) Draws() bool { return m.UsePosMixup }
+
 // mixing returns nil if mixing is off.
 func (m ScoreMixing) mixing(f Facts) (*mixing, error) {
 	if !m.UsePosMixup {

@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // SmoothAP is the loss of Brown et al., "Smooth-AP", ECCV 2020: one minus average precision, with
 // the step in the rank replaced by a sigmoid of temperature Tau:
@@ -23,10 +23,11 @@ type SmoothAP struct {
 	ScoreMixing    `yaml:",inline"`
 }
 
-var smoothAPEntry = registry.Entry[Kind]{
+var smoothAPEntry = Row{
 	Name: "smooth-ap", About: "Smooth-AP (ECCV 2020): average precision with sigmoids instead of steps",
-	Source: "Brown et al., Smooth-AP, ECCV 2020; supplement, Table S1",
-	Value:  SmoothAP{Tau: 0.01},
+	Source:   "Brown et al., Smooth-AP, ECCV 2020; supplement, Table S1",
+	Value:    SmoothAP{Tau: 0.01},
+	Rounding: Rounding{2.4e-7, 3.6e-6},
 }
 
 // New makes the loss.
@@ -37,6 +38,12 @@ func (l SmoothAP) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{steps: smoothSteps(l.Tau), shared: oneLevel(l.Level, l.GalleryOptions),
 		combine: l.MemoryCombine, mixing: mixing})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SmoothAP) Define(*definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.at(l.Level),
+		Steps: definition.Sigmoids(l.Tau), Mixes: l.UsePosMixup}
 }
 
 // Released keeps the query in its own gallery.

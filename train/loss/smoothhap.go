@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // SmoothHAP is one minus hierarchical average precision with sigmoids instead of steps. It is the
 // baseline of Ramzi et al., "Hierarchical Average Precision Training for Pertinent Image
@@ -19,10 +19,11 @@ type SmoothHAP struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var smoothHAPEntry = registry.Entry[Kind]{
+var smoothHAPEntry = Row{
 	Name: "smooth-h-ap", About: "hierarchical AP with sigmoids instead of steps",
-	Source: "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Table X",
-	Value:  SmoothHAP{Tau: 0.01, Relevance: paperRelevance},
+	Source:   "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Table X",
+	Value:    SmoothHAP{Tau: 0.01, Relevance: paperRelevance},
+	Rounding: Rounding{6.3e-7, 3.3e-6},
 }
 
 // New makes the loss.
@@ -33,6 +34,12 @@ func (l SmoothHAP) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{steps: smoothSteps(l.Tau), rel: rel, shared: allLevels(l.GalleryOptions),
 		combine: l.MemoryCombine})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SmoothHAP) Define(in *definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.all(in), Steps: definition.Sigmoids(l.Tau),
+		Rel: l.Relevance.define(l.GalleryOptions)}
 }
 
 // Released keeps the query in its own gallery and counts it among the items.

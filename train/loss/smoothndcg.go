@@ -1,8 +1,8 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/loss/definition"
 )
 
 // SmoothNDCG is one minus normalised discounted cumulative gain over all levels, with a sigmoid
@@ -19,10 +19,11 @@ type SmoothNDCG struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var smoothNDCGEntry = registry.Entry[Kind]{
+var smoothNDCGEntry = Row{
 	Name: "smooth-ndcg", About: "NDCG over all levels with sigmoids instead of steps",
-	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24 with sigmoids",
-	Value:  SmoothNDCG{Tau: 0.01},
+	Source:   "Ramzi et al., Optimization of Rank Losses; Eq. 24 with sigmoids",
+	Value:    SmoothNDCG{Tau: 0.01},
+	Rounding: Rounding{7.9e-6, 4.2e-6},
 }
 
 // New makes the loss.
@@ -31,6 +32,12 @@ func (l SmoothNDCG) New(f Facts) (Loss, error) {
 		steps: rankOnly(smoothSteps(l.Tau)), score: device.Score{Kind: device.ScoreNDCG},
 		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SmoothNDCG) Define(in *definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.all(in), Steps: definition.Sigmoids(l.Tau),
+		Score: device.ScoreNDCG}
 }
 
 // Released keeps the query in its own gallery.

@@ -1,8 +1,8 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/loss/definition"
 )
 
 // SmoothRecall is the recall at k of Patel et al., "Recall@k Surrogate Loss", CVPR 2022, as
@@ -28,10 +28,11 @@ type SmoothRecall struct {
 	ScoreMixing    `yaml:",inline"`
 }
 
-var smoothRecallEntry = registry.Entry[Kind]{
+var smoothRecallEntry = Row{
 	Name: "smooth-recall", About: "R@k (CVPR 2022) with sigmoids instead of steps, averaged over several k",
-	Source: "Patel et al., Recall@k Surrogate Loss, CVPR 2022; as in SupRank",
-	Value:  SmoothRecall{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
+	Source:   "Patel et al., Recall@k Surrogate Loss, CVPR 2022; as in SupRank",
+	Value:    SmoothRecall{Tau: 0.01, AtK: recallAt, Temp: Temperatures{All: 1}},
+	Rounding: Rounding{2.5e-6, 6.9e-6},
 }
 
 // New makes the loss.
@@ -44,6 +45,12 @@ func (l SmoothRecall) New(f Facts) (Loss, error) {
 		steps: rankOnly(smoothSteps(l.Tau)), score: recall(l.AtK, l.Temp),
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SmoothRecall) Define(*definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.at(l.Level), Steps: definition.Sigmoids(l.Tau),
+		Score: device.ScoreRecall, At: l.AtK, Temp: l.Temp.of(l.AtK), Mixes: l.UsePosMixup}
 }
 
 // Released keeps the query in its own gallery.

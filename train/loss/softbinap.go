@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // SoftBinAP is AP_Q of Revaud et al., "Learning with Average Precision: Training Image Retrieval
@@ -28,10 +29,11 @@ type SoftBinAP struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var softBinAPEntry = registry.Entry[Kind]{
+var softBinAPEntry = Row{
 	Name: "softbin-ap", About: "AP_Q (ICCV 2019): average precision of a histogram of the scores",
-	Source: "Revaud et al., Learning with Average Precision, ICCV 2019; Eq. 1 to 11 of the supplement",
-	Value:  SoftBinAP{NQ: 20, Min: -1, Max: 1, GalleryOptions: GalleryOptions{SelfInGallery: true}},
+	Source:   "Revaud et al., Learning with Average Precision, ICCV 2019; Eq. 1 to 11 of the supplement",
+	Value:    SoftBinAP{NQ: 20, Min: -1, Max: 1, GalleryOptions: GalleryOptions{SelfInGallery: true}},
+	Rounding: Rounding{1.8e-6, 5.1e-6},
 }
 
 // New makes the loss.
@@ -40,6 +42,12 @@ func (l SoftBinAP) New(f Facts) (Loss, error) {
 		bins:   device.Bins{N: l.NQ, Min: float32(l.Min), Max: float32(l.Max)},
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SoftBinAP) Define(*definition.Batch) definition.Definition {
+	return &definition.Scored{Compared: l.GalleryOptions.at(l.Level),
+		Of: definition.Bins(reference.Bins{N: l.NQ, Min: l.Min, Max: l.Max})}
 }
 
 // Released averages the losses against batch and memory.

@@ -2,10 +2,10 @@ package loss
 
 import (
 	"errors"
-	"slices"
 
 	"hgld/train/device"
 	"hgld/train/grad"
+	"hgld/train/loss/definition"
 )
 
 // Sum is a weighted sum of losses of the same batch:
@@ -34,10 +34,20 @@ func (s Sum) New(f Facts) (Loss, error) {
 	return newSum(s.Terms, s.Terms, losses), nil
 }
 
-// ByRows reports whether all terms are means over rows.
-func (s Sum) ByRows() bool {
-	return !slices.ContainsFunc(s.Terms, func(t Term) bool { return !ByRows(t.Loss) })
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (s Sum) Define(in *definition.Batch) definition.Definition {
+	var sum definition.Sum
+	for _, t := range s.Terms {
+		of := t.Loss.Define(in)
+		if of == nil {
+			return nil
+		}
+		sum = append(sum, definition.Term{Weight: t.Weight, Of: of})
+	}
+	return sum
 }
+
+func (s Sum) terms() []Term { return s.Terms }
 
 // newTerms makes the loss of each term.
 func newTerms(terms []Term, f Facts) ([]Loss, error) {

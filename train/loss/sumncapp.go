@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // SumNCAPP is NCAPP at several levels, each with its own proxies. It is ΣNCA++ of "Optimization
 // of Rank Losses":
@@ -15,15 +15,23 @@ type SumNCAPP struct {
 	Scale   float64   `yaml:"scale"`   // as in NCAPP
 }
 
-var sumNCAPPEntry = registry.Entry[Kind]{
+var sumNCAPPEntry = Row{
 	Name: "sum-nca-pp", About: "ΣNCA++: ProxyNCA++ at every level",
 	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNCA++",
 	Value:  SumNCAPP{Scale: 3},
+	Like:   "nca-pp",
 }
 
 // New makes the loss.
 func (l SumNCAPP) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind { return NCAPP{Scale: l.Scale, Level: level} })
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SumNCAPP) Define(in *definition.Batch) definition.Definition {
+	return definition.OverLevels(in, l.Levels, l.Weights, func(level int) definition.Definition {
+		return NCAPP{Scale: l.Scale, Level: level}.Define(in)
+	})
 }
 
 // ByRows is true: each query is compared only with the proxies.

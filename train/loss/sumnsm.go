@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // SumNSM is NSM at several levels, each with its own proxies. It is ΣNSM of "Optimization of Rank
 // Losses":
@@ -15,16 +15,24 @@ type SumNSM struct {
 	Temperature float64   `yaml:"temperature"` // as in NSM
 }
 
-var sumNSMEntry = registry.Entry[Kind]{
+var sumNSMEntry = Row{
 	Name: "sum-nsm", About: "ΣNSM: NSM at every level",
 	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣNSM",
 	Value:  SumNSM{Temperature: 0.05},
+	Like:   "nsm",
 }
 
 // New makes the loss.
 func (l SumNSM) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
 		return NSM{Temperature: l.Temperature, Level: level}
+	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SumNSM) Define(in *definition.Batch) definition.Definition {
+	return definition.OverLevels(in, l.Levels, l.Weights, func(level int) definition.Definition {
+		return definition.NSM{Temperature: l.Temperature, Level: level}
 	})
 }
 

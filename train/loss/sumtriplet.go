@@ -3,7 +3,7 @@ package loss
 import (
 	"fmt"
 
-	"hgld/internal/registry"
+	"hgld/train/loss/definition"
 )
 
 // SumTriplet is Triplet at several levels, ΣTL of "Optimization of Rank Losses":
@@ -20,16 +20,24 @@ type SumTriplet struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var sumTripletEntry = registry.Entry[Kind]{
+var sumTripletEntry = Row{
 	Name: "sum-triplet", About: "ΣTL: triplets at every level",
-	Source: "Ramzi et al., Optimization of Rank Losses; the row ΣTL",
-	Value:  SumTriplet{Margin: 0.05},
+	Source:   "Ramzi et al., Optimization of Rank Losses; the row ΣTL",
+	Value:    SumTriplet{Margin: 0.05},
+	Rounding: Rounding{1.2e-7, 1.7e-7},
 }
 
 // New makes the loss.
 func (l SumTriplet) New(f Facts) (Loss, error) {
 	return overLevels(f, l.Levels, l.Weights, func(level int) Kind {
 		return Triplet{Margin: l.Margin, Normalise: l.Normalise, Level: level, GalleryOptions: l.GalleryOptions}
+	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SumTriplet) Define(in *definition.Batch) definition.Definition {
+	return definition.OverLevels(in, l.Levels, l.Weights, func(level int) definition.Definition {
+		return Triplet{Margin: l.Margin, Normalise: l.Normalise, Level: level, GalleryOptions: l.GalleryOptions}.Define(in)
 	})
 }
 

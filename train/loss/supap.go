@@ -1,6 +1,6 @@
 package loss
 
-import "hgld/internal/registry"
+import "hgld/train/loss/definition"
 
 // SupAP is the loss of Ramzi et al., "Robust and Decomposable Average Precision for Image
 // Retrieval", NeurIPS 2021 ("Optimization of Rank Losses", Eq. 11): an upper bound of one minus
@@ -26,11 +26,12 @@ type SupAP struct {
 	ScoreMixing    `yaml:",inline"`
 }
 
-var supAPEntry = registry.Entry[Kind]{
+var supAPEntry = Row{
 	Name: "sup-ap", About: "Sup-AP (NeurIPS 2021): an upper bound of 1 − AP",
 	Source: "Ramzi et al., Robust and Decomposable Average Precision, NeurIPS 2021; Optimization of Rank Losses, Eq. 4 " +
 		"and 11",
-	Value: SupAP{HMinus: paperStep},
+	Value:    SupAP{HMinus: paperStep},
+	Rounding: Rounding{3.9e-7, 4.9e-6},
 }
 
 // New makes the loss.
@@ -41,6 +42,12 @@ func (l SupAP) New(f Facts) (Loss, error) {
 	}
 	return newRanking(f, ranking{steps: l.steps(), shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine,
 		mixing: mixing})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SupAP) Define(*definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.at(l.Level), Steps: l.HMinus.define(),
+		Mixes: l.UsePosMixup}
 }
 
 // Released keeps the query in its own gallery and uses the H⁻ of the authors' code.

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // SupHAP is the loss of HAPPIER (Ramzi et al., "Hierarchical Average Precision
@@ -27,10 +28,11 @@ type SupHAP struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var supHAPEntry = registry.Entry[Kind]{
+var supHAPEntry = Row{
 	Name: "sup-h-ap", About: "Sup-H-AP of HAPPIER (ECCV 2022): an upper bound of 1 − H-AP",
-	Source: "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Eq. 18 to 21",
-	Value:  paperSupHAP(1),
+	Source:   "Ramzi et al., HAPPIER, ECCV 2022; Optimization of Rank Losses, Eq. 18 to 21",
+	Value:    paperSupHAP(1),
+	Rounding: Rounding{4.6e-7, 5.4e-6},
 }
 
 // HRank is a smooth step for items of a higher level in hrank⁺: Leak·t up to t = 0, then Beta·t +
@@ -58,6 +60,16 @@ func (l SupHAP) New(f Facts) (Loss, error) {
 		}
 	}
 	return newRanking(f, ranking{steps: steps, rel: rel, shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SupHAP) Define(in *definition.Batch) definition.Definition {
+	steps := l.HMinus.define()
+	if l.WithHRank {
+		steps.Plus[device.Higher] = reference.Step{Kind: device.Leak, LeakSlope: l.Leak, Beta: l.Beta, Gamma: l.Gamma}
+	}
+	return &definition.Ranking{Compared: l.GalleryOptions.all(in), Steps: steps,
+		Rel: l.Relevance.define(l.GalleryOptions)}
 }
 
 // Released keeps the query in its own gallery, counts it among the items, and uses the H⁻ of the

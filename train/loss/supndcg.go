@@ -1,8 +1,8 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/loss/definition"
 )
 
 // SupNDCG is SmoothNDCG with the ranks of SupHAP. Items of a lower level than k are counted by
@@ -19,10 +19,11 @@ type SupNDCG struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var supNDCGEntry = registry.Entry[Kind]{
+var supNDCGEntry = Row{
 	Name: "sup-ndcg", About: "NDCG over all levels with the upper bound of Sup-AP",
-	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 24",
-	Value:  SupNDCG{HMinus: paperStep},
+	Source:   "Ramzi et al., Optimization of Rank Losses; Eq. 24",
+	Value:    SupNDCG{HMinus: paperStep},
+	Rounding: Rounding{2.7e-7, 5.7e-6},
 }
 
 // New makes the loss.
@@ -31,6 +32,12 @@ func (l SupNDCG) New(f Facts) (Loss, error) {
 		steps: rankOnly(l.steps()), score: device.Score{Kind: device.ScoreNDCG},
 		shared: allLevels(l.GalleryOptions), combine: l.MemoryCombine,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SupNDCG) Define(in *definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.all(in), Steps: l.HMinus.define(),
+		Score: device.ScoreNDCG}
 }
 
 // Released keeps the query in its own gallery and uses the H⁻ of the authors' code.

@@ -1,6 +1,9 @@
 package loss
 
-import "hgld/internal/registry"
+import (
+	"hgld/train/device"
+	"hgld/train/loss/definition"
+)
 
 // SupRecall is SmoothRecall with the ranks of SupAP. Negatives are counted by H⁻, positives by
 // the exact step (Ramzi et al., "Optimization of Rank Losses", Eq. 16):
@@ -18,10 +21,11 @@ type SupRecall struct {
 	ScoreMixing    `yaml:",inline"`
 }
 
-var supRecallEntry = registry.Entry[Kind]{
+var supRecallEntry = Row{
 	Name: "sup-recall", About: "R@k with the upper bound of Sup-AP",
-	Source: "Ramzi et al., Optimization of Rank Losses; Eq. 16",
-	Value:  paperSupRecall,
+	Source:   "Ramzi et al., Optimization of Rank Losses; Eq. 16",
+	Value:    paperSupRecall,
+	Rounding: Rounding{1.6e-7, 4.6e-6},
 }
 
 // New makes the loss.
@@ -34,6 +38,12 @@ func (l SupRecall) New(f Facts) (Loss, error) {
 		steps: rankOnly(l.steps()), score: recall(l.AtK, l.Temp),
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, mixing: mixing,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l SupRecall) Define(*definition.Batch) definition.Definition {
+	return &definition.Ranking{Compared: l.GalleryOptions.at(l.Level), Steps: l.HMinus.define(),
+		Score: device.ScoreRecall, At: l.AtK, Temp: l.Temp.of(l.AtK), Mixes: l.UsePosMixup}
 }
 
 // Released keeps the query in its own gallery and uses the H⁻ of the authors' code.

@@ -2,13 +2,24 @@ package loss
 
 import "hgld/internal/registry"
 
-// All lists the losses with the settings of their papers. Where a paper gives no value, the
-// released code's is used.
-//
-// Each entry is declared beside its loss, with name, summary, source and default settings. In a
-// Source, "Optimization of Rank Losses" is Ramzi et al., "Optimization of Rank Losses for Image
-// Retrieval", 2023, and SupRank is the code released with it.
-var All = registry.Table[Kind]{
+// Row is a loss of the table with all that is asked of it.
+type Row struct {
+	Name, About, Source string   // as in registry.Entry
+	Value               Kind     // the loss with the settings of its paper
+	Rounding            Rounding // zero if Like is set
+	// Like names the row whose golden values are those of this one, for the same loss with other parts or
+	// settings.
+	Like string
+}
+
+// Rounding is the error of the reference in float32 on the golden values, relative to the value and to the
+// greatest element of the gradient. Other orders of sums may err ten times as much.
+type Rounding struct{ Value, Gradient float64 }
+
+// Rows lists the losses with the settings of their papers. Where a paper gives no value, the released code's
+// is used. Each row is declared beside its loss. In a Source, "Optimization of Rank Losses" is Ramzi et al.,
+// "Optimization of Rank Losses for Image Retrieval", 2023, and SupRank is the code released with it.
+var Rows = []Row{
 	smoothAPEntry,
 	supAPEntry,
 	smoothRecallEntry,
@@ -48,12 +59,15 @@ var All = registry.Table[Kind]{
 	sumEntry,
 }
 
+// All is the table of losses.
+var All = tableOf(func(k Kind) Kind { return k })
+
 // Presets holds two versions of the table of losses. They differ where the papers leave a choice
 // open or the released code deviates from them.
 var Presets = registry.Table[registry.Table[Kind]]{
 	{Name: "paper", About: "as the papers define it: a query is not in its own gallery, H⁻ is continuous and 1 at a tie",
 		Value: All},
-	{Name: "released", About: "as the authors' code computes it, with its constants for SOP", Value: released()},
+	{Name: "released", About: "as the authors' code computes it, with its constants for SOP", Value: tableOf(released)},
 }
 
 // Switched is a Kind that the released code computes differently from the paper.
@@ -64,13 +78,18 @@ type Switched interface {
 	Released() Kind
 }
 
-func released() registry.Table[Kind] {
-	table := make(registry.Table[Kind], len(All))
-	for i, e := range All {
-		if s, ok := e.Value.(Switched); ok {
-			e.Value = s.Released()
-		}
-		table[i] = e
+func released(k Kind) Kind {
+	if s, ok := k.(Switched); ok {
+		return s.Released()
+	}
+	return k
+}
+
+// tableOf returns the table of what settings makes of the losses.
+func tableOf(settings func(Kind) Kind) registry.Table[Kind] {
+	table := make(registry.Table[Kind], len(Rows))
+	for i, r := range Rows {
+		table[i] = registry.Entry[Kind]{Name: r.Name, About: r.About, Source: r.Source, Value: settings(r.Value)}
 	}
 	return table
 }

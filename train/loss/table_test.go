@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/loss"
 )
@@ -33,13 +34,9 @@ func TestEveryLossOfATableCanBeMade(t *testing.T) {
 func TestPresetsSettleAllSwitches(t *testing.T) {
 	get := func(preset, name string) loss.Kind {
 		table, err := loss.Presets.Get("preset", preset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		k, err := table.Get("loss", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return k
 	}
 	paper, released := get("paper", "sup-h-ap").(loss.SupHAP), get("released", "sup-h-ap").(loss.SupHAP)
@@ -167,13 +164,9 @@ func TestSettingsSurviveAConfiguration(t *testing.T) {
 		GalleryOptions: loss.GalleryOptions{SelfInGallery: true, MemoryCombine: loss.Average},
 	}
 	text, err := yaml.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got loss.SupHAP
-	if err := yaml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &got))
 	again, err := yaml.Marshal(got)
 	if err != nil || string(again) != string(text) {
 		t.Errorf("%v: %s became %s", err, text, again)
@@ -207,9 +200,7 @@ func TestProxiesAreDeclared(t *testing.T) {
 		{loss.Sum{Terms: []loss.Term{{Name: "fine", Weight: 1, Loss: loss.NSM{Temperature: 0.05}}}}, "fine.proxies", 12},
 	} {
 		l, err := c.k.New(threeLevels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p := l.(loss.Trained).Params()
 		if len(p) != 1 || p[0].Name != c.name || p[0].Dims[0] != c.rows || p[0].Dims[1] != 8 || p[0].FanIn != 8 {
 			t.Errorf("%T: %+v", c.k, p[0])

@@ -48,11 +48,15 @@ func (t *Temperatures) UnmarshalYAML(node *yaml.Node) (err error) {
 
 // recall returns the score for the given values of k and their temperatures.
 func recall(at []float64, t Temperatures) device.Score {
-	each := t.Each
-	if each == nil {
-		each = slices.Repeat([]float64{t.All}, len(at))
+	return device.Score{Kind: device.ScoreRecall, At: narrow(at), Temp: narrow(t.of(at))}
+}
+
+// of returns the temperature of each k.
+func (t Temperatures) of(at []float64) []float64 {
+	if t.Each != nil {
+		return t.Each
 	}
-	return device.Score{Kind: device.ScoreRecall, At: narrow(at), Temp: narrow(each)}
+	return slices.Repeat([]float64{t.All}, len(at))
 }
 
 func narrow(x []float64) []float32 {

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // Triplet is the loss of Schroff et al., "FaceNet", CVPR 2015, on scores. Every positive p of a
@@ -25,14 +26,15 @@ type Triplet struct {
 	GalleryOptions `yaml:",inline"`
 }
 
-var tripletEntry = registry.Entry[Kind]{
+var tripletEntry = Row{
 	Name: "triplet", About: "triplets (CVPR 2015): every positive leads every other item by a margin",
-	Source: "Schroff et al., FaceNet, CVPR 2015; on scores, all triplets: TL_SH of Optimization of Rank Losses",
-	Value:  Triplet{Margin: 0.05},
+	Source:   "Schroff et al., FaceNet, CVPR 2015; on scores, all triplets: TL_SH of Optimization of Rank Losses",
+	Value:    Triplet{Margin: 0.05},
+	Rounding: Rounding{1.3e-6, 4.8e-7},
 }
 
 // Mining selects triplets.
-type Mining uint8
+type Mining = choice[miningNames]
 
 // AllTriplets ("all") takes every triplet, EasiestPositive ("easiest") one per query.
 const (
@@ -40,17 +42,9 @@ const (
 	EasiestPositive
 )
 
-var miningNames = []string{"all", "easiest"}
+type miningNames struct{}
 
-// MarshalText returns "all" or "easiest".
-func (m Mining) MarshalText() ([]byte, error) { return marshalName(miningNames, int(m)) }
-
-// UnmarshalText accepts what MarshalText returns.
-func (m *Mining) UnmarshalText(text []byte) error {
-	i, err := unmarshalName("mining", miningNames, text)
-	*m = Mining(i)
-	return err
-}
+func (miningNames) words() (string, []string) { return "mining", []string{"all", "easiest"} }
 
 // New makes the loss.
 func (l Triplet) New(f Facts) (Loss, error) {
@@ -62,6 +56,15 @@ func (l Triplet) New(f Facts) (Loss, error) {
 		pairs:  device.Pairs{Kind: kind, Mean: device.MeanTerms, PosMargin: float32(l.Margin)},
 		shared: oneLevel(l.Level, l.GalleryOptions), combine: l.MemoryCombine, normalise: l.Normalise,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l Triplet) Define(*definition.Batch) definition.Definition {
+	p := reference.Pairs{Kind: device.Triplet, Mean: device.MeanTerms, PosMargin: l.Margin}
+	if l.Mining == EasiestPositive {
+		p.Kind = device.EasyTriplet
+	}
+	return pairsOf(p, l.Level, l.GalleryOptions, l.Normalise)
 }
 
 // Released keeps the query in its own gallery and normalises the rows.

@@ -1,8 +1,9 @@
 package loss
 
 import (
-	"hgld/internal/registry"
 	"hgld/train/device"
+	"hgld/train/device/reference"
+	"hgld/train/loss/definition"
 )
 
 // XBMContrastive is the loss of Wang et al., "Cross-Batch Memory for Embedding
@@ -22,10 +23,11 @@ type XBMContrastive struct {
 	MemoryCombine Combine `yaml:"memory_combine"` // joins the losses against batch and memory
 }
 
-var xbmContrastiveEntry = registry.Entry[Kind]{
+var xbmContrastiveEntry = Row{
 	Name: "xbm-contrastive", About: "contrastive loss of Cross-Batch Memory (CVPR 2020)",
-	Source: "Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020; its code",
-	Value:  XBMContrastive{Margin: 0.5, Epsilon: 1e-5},
+	Source:   "Wang et al., Cross-Batch Memory for Embedding Learning, CVPR 2020; its code",
+	Value:    XBMContrastive{Margin: 0.5, Epsilon: 1e-5},
+	Rounding: Rounding{2.4e-7, 1.5e-7},
 }
 
 // New makes the loss.
@@ -37,6 +39,12 @@ func (l XBMContrastive) New(f Facts) (Loss, error) {
 		pairs:  device.Pairs{Kind: device.CrossBatch, NegMargin: float32(l.Margin), Ceiling: ceiling(l.Epsilon)},
 		shared: oneLevel(l.Level, GalleryOptions{}), combine: l.MemoryCombine,
 	})
+}
+
+// Define returns the definition of the loss on a batch, in float64 and plain loops, see [Kind].
+func (l XBMContrastive) Define(*definition.Batch) definition.Definition {
+	p := reference.Pairs{Kind: device.CrossBatch, NegMargin: l.Margin, Ceiling: 1 - l.Epsilon}
+	return pairsOf(p, l.Level, GalleryOptions{MemoryCombine: l.MemoryCombine}, false)
 }
 
 // Released averages the losses against batch and memory, as SupRank does.

@@ -10,6 +10,7 @@ import (
 	"hgld/internal/tensorfile"
 	"hgld/labels"
 	"hgld/train/device"
+	"hgld/train/loss"
 )
 
 // readTensors reads parameters of a loss. A .npy file holds a single parameter, which gets the
@@ -64,6 +65,15 @@ func paths(b device.Backend, list []labels.Path) device.Array {
 		flat = append(flat, p...)
 	}
 	return vector(b, flat).Reshape(len(list), len(list[0]))
+}
+
+// gallery returns labels as those of a gallery.
+func gallery(list []labels.Path) []labels.Path {
+	items := make([]labels.Path, len(list))
+	for i, p := range list {
+		items[i] = loss.GalleryPath(p)
+	}
+	return items
 }
 
 // vector uploads integers. An empty list gives an absent array.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hgld/labels"
+	"hgld/train/loss"
 	"hgld/train/loss/definition"
 )
 
@@ -15,7 +16,7 @@ func (r *Report) define(m *measured) error {
 		return nil
 	}
 	for _, p := range m.terms {
-		if definition.Draws(p.Kind) {
+		if loss.Draws(p.Kind) {
 			r.NoDefinition = fmt.Sprintf("%s draws random numbers", p.Name)
 			return nil
 		}
@@ -32,7 +33,7 @@ func (r *Report) define(m *measured) error {
 		if in.Proxies, in.Bias, err = m.paramsOf(i); err != nil {
 			return err
 		}
-		part, err := definition.Of(p.Kind, in)
+		part, err := loss.ByDefinition(p.Kind, in)
 		if err != nil {
 			r.NoDefinition = err.Error()
 			return nil
@@ -91,10 +92,11 @@ func (m *measured) batch() (in *definition.Batch, raw [][]float64, err error) {
 		in.Paths = append(in.Paths, p)
 	}
 	if e.Same {
-		return in.Own(), raw, nil
+		in.Own().Against = flat(gallery(e.Query.Labels))
+		return in, raw, nil
 	}
-	gallery, err := wide(m.b, e.Gallery.Vectors)
-	in.Gallery, in.Against = unit(gallery), flat(e.Gallery.Labels)
+	items, err := wide(m.b, e.Gallery.Vectors)
+	in.Gallery, in.Against = unit(items), flat(gallery(e.Gallery.Labels))
 	return in, raw, err
 }
 

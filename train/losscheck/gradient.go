@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"hgld/internal/tensorfile"
-	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
+	"hgld/train/step"
 )
 
 // Input selects the loss and the rows to compute it on.
 type Input struct {
-	Loss train.Loss // loss, preset and settings
+	Loss config.Loss // loss, preset and settings
 
 	// Rows are the vectors as in the files. A separate gallery takes no gradient.
 	Rows *embeddings.Evaluation
@@ -60,7 +61,7 @@ func Compute(b device.Backend, in *Input) (*Report, error) {
 		}
 	}
 	queries, gallery := len(in.Rows.Query.Labels), len(in.Rows.Gallery.Labels)
-	if queries*gallery > mostScores {
+	if !in.Scores && queries*gallery > mostScores { // the losses of scores sort them, without a matrix
 		return nil, fmt.Errorf("%d queries and %d gallery items have %d scores; want at most %d: use fewer rows",
 			queries, gallery, queries*gallery, mostScores)
 	}
@@ -97,7 +98,7 @@ func (in *Input) facts() loss.Facts {
 	for level := range e.Levels {
 		f.Classes = append(f.Classes, len(e.Classes.Names(level)))
 	}
-	f.Paths = train.ClassPaths(append(e.Gallery.Labels[:len(e.Gallery.Labels):len(e.Gallery.Labels)], e.Query.Labels...),
+	f.Paths = step.ClassPaths(append(e.Gallery.Labels[:len(e.Gallery.Labels):len(e.Gallery.Labels)], e.Query.Labels...),
 		f.Classes[0])
 	return f
 }
@@ -162,13 +163,10 @@ func (m *measured) run() error {
 	tape := grad.NewTape(b, device.NewArena(b))
 	m.query = device.New(b, device.F32, e.Query.Vectors.Shape()...)
 	b.Fill(m.query, 0)
-	rows := tape.Leaf(e.Query.Vectors, m.query)
-	batch := &loss.Batch{Query: m.unit(tape, rows), QueryLabels: paths(b, e.Query.Labels), Self: vector(b, e.Self),
-		Key: m.store.Key}
-	batch.Gallery, batch.GalleryLabels = batch.Query, batch.QueryLabels
+	batch := m.input(tape, tape.Leaf(e.Query.Vectors, m.query))
 	if !e.Same {
 		batch.Gallery = m.unit(tape, tape.Leaf(e.Gallery.Vectors, device.Array{}))
-		batch.GalleryLabels = paths(b, e.Gallery.Labels)
+		batch.GalleryLabels = paths(b, gallery(e.Gallery.Labels))
 	}
 	out := tape.Keep(m.loss.Forward(tape, batch))
 	m.terms = loss.RecordedTerms(m.loss)
@@ -181,6 +179,14 @@ func (m *measured) run() error {
 		return err
 	}
 	return m.time(tape)
+}
+
+// input returns the queries, as rows of the tape, as a batch that is its own gallery.
+func (m *measured) input(tape *grad.Tape, rows *grad.Var) *loss.Batch {
+	e := m.in.Rows
+	query := m.unit(tape, rows)
+	return &loss.Batch{Query: query, QueryLabels: paths(m.b, e.Query.Labels), Gallery: query,
+		GalleryLabels: paths(m.b, gallery(e.Query.Labels)), Self: vector(m.b, e.Self), Key: m.store.Key}
 }
 
 // time replays the loss and its gradient, and puts the gradients of one pass back.

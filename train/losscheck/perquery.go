@@ -14,7 +14,6 @@ import (
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
-	"hgld/train/loss/definition"
 	"hgld/train/metric"
 	"hgld/train/retrieval"
 )
@@ -41,11 +40,7 @@ var errDependent = errors.New("has no values by query: it draws random numbers, 
 // perQuery computes the loss of each query.
 func (m *measured) perQuery() (*PerQuery, error) {
 	e := m.in.Rows
-	stateful, ok := m.loss.(loss.Stateful)
-	if ok && len(stateful.States()) > 0 || slices.ContainsFunc(m.terms, func(t loss.RecordedTerm) bool {
-		_, ranksItems := t.Kind.(loss.RamboDetection)
-		return ranksItems || definition.Draws(t.Kind)
-	}) {
+	if !loss.ByQuery(m.loss, m.kind) {
 		return nil, fmt.Errorf("loss: %s %w", m.in.Loss.Name, errDependent)
 	}
 	f := m.in.facts()
@@ -63,15 +58,15 @@ func (m *measured) perQuery() (*PerQuery, error) {
 	for _, t := range m.terms {
 		p.names = append(p.names, t.Name)
 	}
-	queryLabels, galleryLabels, self := paths(m.b, e.Query.Labels), paths(m.b, e.Gallery.Labels), vector(m.b, e.Self)
-	gallery := e.Gallery.Vectors
+	queryLabels, galleryLabels := paths(m.b, e.Query.Labels), paths(m.b, gallery(e.Gallery.Labels))
+	self, items := vector(m.b, e.Self), e.Gallery.Vectors
 	if e.Same {
-		gallery = e.Query.Vectors
+		items = e.Query.Vectors
 	}
 	for q := range e.Query.Labels {
 		tape := grad.NewTape(m.b, m.b)
 		in := &loss.Batch{Query: m.unit(tape, tape.Leaf(e.Query.Vectors.RowRange(q, q+1), device.Array{})),
-			QueryLabels: queryLabels.RowRange(q, q+1), Gallery: m.unit(tape, tape.Leaf(gallery, device.Array{})),
+			QueryLabels: queryLabels.RowRange(q, q+1), Gallery: m.unit(tape, tape.Leaf(items, device.Array{})),
 			GalleryLabels: galleryLabels, Key: m.store.Key}
 		if !self.Absent() {
 			in.Self = self.RowRange(q, q+1)
@@ -158,7 +153,7 @@ func inner(a, b []float64) (s float64) {
 func (p *PerQuery) points() (list []report.Point) {
 	for q, ap := range p.AP {
 		if !math.IsNaN(float64(ap[0])) {
-			list = append(list, report.Point{X: float64(ap[0]), Y: 1 - float64(p.Loss[q]), Gap: true})
+			list = append(list, report.Point{X: float64(ap[0]), Y: 1 - float64(p.Loss[q])})
 		}
 	}
 	return list
@@ -178,11 +173,11 @@ func (p *PerQuery) correlation() float64 {
 }
 
 // Write writes a line for each query as .csv, or a picture of 1 − loss by AP as .svg, .png or .pdf.
-func (p *PerQuery) Write(w io.Writer, extension string) error {
+func (p *PerQuery) Write(w io.Writer, extension string, style report.Style) error {
 	if extension == ".csv" {
 		return p.table().Write(w, "csv")
 	}
-	drawing, err := p.draw()
+	drawing, err := p.draw(style)
 	if err != nil {
 		return err
 	}
@@ -224,9 +219,9 @@ func (p *PerQuery) table() texttable.Table {
 	return t
 }
 
-func (p *PerQuery) draw() (*report.Drawing, error) {
-	plot := report.Plot{XLabel: "AP, " + p.levels[0], YLabel: "1 − loss", Curves: []report.Curve{
-		{Name: "correlation " + p.Correlation.Decimals(3, "undefined"), Points: p.points(), Dots: true}}}
+func (p *PerQuery) draw(style report.Style) (*report.Drawing, error) {
+	plot := report.Plot{Style: style, XLabel: "AP, " + p.levels[0], YLabel: "1 − loss", Curves: []report.Curve{
+		{Name: "correlation " + p.Correlation.Decimals(3, "undefined"), Points: p.points(), Loose: true}}}
 	return plot.Draw()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/texttable"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/retrieval"
@@ -181,12 +182,14 @@ func (r *Report) Table(w io.Writer) error {
 	} else {
 		fmt.Fprintf(&t, "%s (%s) of %d queries and %d gallery items\n\n", r.Loss, r.Preset, r.Queries, r.Gallery)
 	}
-	fmt.Fprintf(&t, "%-22s %10s %16s %16s\n", "term", "weight", "value", "definition")
+	rows := [][]string{{"term", "weight", "value", "definition"}}
 	for _, term := range r.Terms {
-		fmt.Fprintf(&t, "%-22s %10.6g %16.9g %16s\n", term.Name, term.Weight, term.Value, digits(term.Definition))
+		rows = append(rows, []string{term.Name, fmt.Sprintf("%.6g", term.Weight), fmt.Sprintf("%.9g", term.Value),
+			digits(term.Definition)})
 	}
-	fmt.Fprintf(&t, "%-22s %10s %16.9g %16s\n\n", "loss", "", r.Value, digits(r.Definition))
-	fmt.Fprintf(&t, "gradient  norm %.9g", r.Norm)
+	rows = append(rows, []string{"loss", "", fmt.Sprintf("%.9g", r.Value), digits(r.Definition)})
+	t.WriteString(texttable.Format("%-22s %10s %16s %16s", rows...))
+	fmt.Fprintf(&t, "\ngradient  norm %.9g", r.Norm)
 	if r.Apart != nil {
 		fmt.Fprintf(&t, ", differs from the definition's by at most %.2g of its greatest element", *r.Apart)
 	}

@@ -67,7 +67,7 @@ func (m *measured) setIdentity() {
 
 // checkScores returns an error for a loss that is not of scores.
 func (in *Input) checkScores(kind loss.Kind) error {
-	if _, ok := kind.(loss.RamboDetection); !ok {
+	if _, ok := kind.(loss.ByClass); !ok {
 		return fmt.Errorf("%s is a loss of embeddings: want a loss of scores, rambo-detection", in.Loss.Name)
 	}
 	if in.PerQuery {

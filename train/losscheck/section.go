@@ -10,7 +10,7 @@ import (
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/grad"
-	"hgld/train/loss"
+	"hgld/train/retrieval"
 )
 
 // Section holds the values of a loss on a plane through the vectors of a batch: figure 1 of RaMBO on real
@@ -31,13 +31,13 @@ func BatchOf(b device.Backend, vectors [][]float64, list []labels.Path, rows []i
 	e := &embeddings.Evaluation{Classes: classes, Same: true}
 	e.Levels = levels
 	var data []byte
-	for i, row := range rows {
+	for _, row := range rows {
 		for _, v := range vectors[row] {
 			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(v)))
 		}
 		e.Query.Labels = append(e.Query.Labels, list[row])
-		e.Self = append(e.Self, int32(i))
 	}
+	e.Self = retrieval.OwnRows(len(rows))
 	e.Query.Vectors = device.New(b, device.F32, len(rows), len(data)/4/len(rows))
 	b.Upload(e.Query.Vectors, data)
 	e.Gallery = e.Query
@@ -84,10 +84,7 @@ func (m *measured) section(reach float64, cells int) (*Section, error) {
 	moved := device.New(b, device.F32, e.Query.Vectors.Shape()...)
 	b.Copy(moved, e.Query.Vectors)
 	tape := grad.NewTape(b, device.NewArena(b))
-	batch := &loss.Batch{Query: m.unit(tape, tape.Leaf(moved, device.Array{})), QueryLabels: paths(b, e.Query.Labels),
-		Self: vector(b, e.Self), Key: m.store.Key}
-	batch.Gallery, batch.GalleryLabels = batch.Query, batch.QueryLabels
-	out := tape.Keep(m.loss.Forward(tape, batch))
+	out := tape.Keep(m.loss.Forward(tape, m.input(tape, tape.Leaf(moved, device.Array{}))))
 	u, v := plane(start, m.in.Seed)
 	s := &Section{}
 	for i := range cells {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device/cpu"
 	"hgld/train/loss"
 	"hgld/train/losscheck"
@@ -17,7 +17,7 @@ func TestTheMiddleOfASectionIsTheLoss(t *testing.T) {
 	rows, csv := random(24)
 	e := files(t, b, rows, csv)
 	for _, name := range loss.All.Names() {
-		l := train.Loss{Named: train.Named{Name: name}, Preset: "paper"}
+		l := config.Loss{Named: config.Named{Name: name}, Preset: "paper"}
 		in := &losscheck.Input{Loss: l, Rows: e, Unit: true, Seed: 1}
 		r, err := losscheck.Compute(b, in)
 		if err != nil {
@@ -35,7 +35,7 @@ func TestTheMiddleOfASectionIsTheLoss(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	in := &losscheck.Input{Loss: train.Loss{Named: train.Named{Name: "smooth-ap"}, Preset: "paper"}, Rows: e, Unit: true}
+	in := &losscheck.Input{Loss: config.Loss{Named: config.Named{Name: "smooth-ap"}, Preset: "paper"}, Rows: e, Unit: true}
 	for _, cells := range []int{2, 500} {
 		if _, err := losscheck.SectionOf(b, in, 1, cells); err == nil {
 			t.Errorf("a section of %d cells was drawn", cells)

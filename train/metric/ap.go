@@ -73,3 +73,20 @@ func newAP(rest string) (Metric, error) {
 	shared, err := after("#", rest)
 	return HardAP{Shared: shared}, err
 }
+
+// Define returns AP = 1/R Σ_k r_k P(k), with the precision P(k) among the first k.
+func (AP) Define(r []int) float64 { return precisionsAt(r, len(r)) / hits(r, len(r)) }
+
+// DefineAll returns the AP of the items that share l levels among those that share no more.
+func (m HardAP) DefineAll(shared []int, _ int) float64 {
+	var r []int
+	for _, l := range shared {
+		switch {
+		case l == m.Shared:
+			r = append(r, 1)
+		case l < m.Shared:
+			r = append(r, 0)
+		}
+	}
+	return AP{}.Define(r) // 0/0 is NaN
+}

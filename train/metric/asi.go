@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -179,9 +178,36 @@ func expectedMin(c, p, size, drawn, limit int) float64 {
 // negligible is below the rounding of a sum of weights that includes a 1.
 var negligible = math.Ldexp(1, -70)
 
-func newASI(rest string) (Metric, error) {
-	if rest != "" {
-		return nil, fmt.Errorf("ASI takes no suffix %.80q, want ASI", rest)
+func (ASI) Define(r []int) float64 {
+	sum, R := 0.0, hits(r, len(r))
+	for n := 1; n <= int(R); n++ {
+		sum += hits(r, n) / float64(n)
 	}
-	return ASI{}, nil
+	return sum / R
 }
+
+func (ASI) DefineAll(shared []int, levels int) float64 {
+	ideal := slices.Clone(shared)
+	slices.SortFunc(ideal, func(a, b int) int { return b - a })
+	sum, positives := 0.0, 0
+	for positives < len(ideal) && ideal[positives] > 0 {
+		positives++
+	}
+	for n := 1; n <= positives; n++ {
+		for v := 0; v <= levels; v++ {
+			got, best := 0, 0
+			for i := range n {
+				if shared[i] == v {
+					got++
+				}
+				if ideal[i] == v {
+					best++
+				}
+			}
+			sum += float64(min(got, best)) / float64(n)
+		}
+	}
+	return sum / float64(positives)
+}
+
+func (ASI) reach(l *List) int { return l.Positives(1) }

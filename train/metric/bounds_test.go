@@ -86,6 +86,7 @@ func TestBoundsFindATieAnywhere(t *testing.T) {
 func TestNamesOfOtherToolsAreKnown(t *testing.T) {
 	for name, want := range map[string]string{
 		"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec",
+		"precision_at_1": "P@1", "recall_at_10": "R@10", "map_at_r": "mAP@R",
 	} {
 		if got := elsewhere(name); got != want {
 			t.Errorf("%s is taken for %q, want %s", name, got, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // dymlTolerance is the file's own: float64 brute force on both sides.
@@ -92,9 +93,7 @@ func measure(t *testing.T, names []string, scores [][]float64, query, gallery []
 	[]float64) {
 	t.Helper()
 	set, err := ParseSet(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	levels := len(gallery[0])
 	keys := set.Keys(levels)
 	columns := make([][]float64, len(keys))

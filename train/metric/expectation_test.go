@@ -3,6 +3,8 @@ package metric
 import (
 	"encoding/json"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // expectation is what a case of the goldens expects under one tie rule.
@@ -21,8 +23,6 @@ func (j jsonAny) isObject() bool { return len(j.RawMessage) > 0 && j.RawMessage[
 
 func (j jsonAny) expectation(t *testing.T) expectation {
 	var e expectation
-	if err := json.Unmarshal(j.RawMessage, &e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(j.RawMessage, &e))
 	return e
 }

@@ -40,7 +40,7 @@ func (c rankingCase) set(t *testing.T) Set {
 		s = append(s, MAPAt{k})
 	}
 	for _, k := range c.NdcgK {
-		s = append(s, NDCG{k})
+		s = append(s, NDCG{K: k})
 	}
 	for l := range c.QueryLabels[0] {
 		s = append(s, HardAP{l + 1})

@@ -180,18 +180,16 @@ func relevanceNamed(label string) (Relevance, error) {
 
 // Weights returns the number of levels for which a metric has weights of its own, 0 for none.
 func Weights(m Metric) int {
-	var r Relevance
-	switch m := m.(type) {
-	case HAP:
-		r = m.Relevance
-	case HRecall:
-		r = m.Relevance
-	case HPrecision:
-		r = m.Relevance
+	if graded, ok := m.(interface{ relevance() Relevance }); ok {
+		weighted, _ := graded.relevance().(Map)
+		return len(weighted.Weights)
 	}
-	weighted, _ := r.(Map)
-	return len(weighted.Weights)
+	return 0
 }
+
+func (m HAP) relevance() Relevance        { return m.Relevance }
+func (m HRecall) relevance() Relevance    { return m.Relevance }
+func (m HPrecision) relevance() Relevance { return m.Relevance }
 
 // weightedMap reads the weights of Map, finest level first, which need not sum to 1.
 func weightedMap(list string) (Relevance, error) {
@@ -220,4 +218,16 @@ var Relevances = registry.Table[func(alpha float64) Relevance]{
 	{Name: "map", About: "Σ_{p≤l} (p/L)^(α−1) / L / #(level ≥ p): H-AP is a weighted sum of the levels' APs; " +
 		"map:w:w… with weights, finest first",
 		Value: func(a float64) Relevance { return Map{Alpha: a} }},
+}
+
+// DefineAll returns Σ_k Σ_{j≤k} min(rel_k, rel_j)/k over Σ_k rel_k.
+func (m HAP) DefineAll(shared []int, levels int) float64 {
+	rel, total := relevancesByItem(m.Relevance, shared, levels)
+	sum := 0.0
+	for k, r := range rel {
+		for _, other := range rel[:k+1] {
+			sum += min(r, other) / float64(k+1)
+		}
+	}
+	return sum / total
 }

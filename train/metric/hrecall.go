@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -32,12 +33,17 @@ type relevances struct {
 	total float64 // Σ_k rel_k
 }
 
-func relevancesOf(r Relevance, l *List) relevances {
+// orPop returns the relevance of a metric that names none.
+func orPop(r Relevance) Relevance {
 	if r == nil {
-		r = Pop{Alpha: 1}
+		return Pop{Alpha: 1}
 	}
+	return r
+}
+
+func relevancesOf(r Relevance, l *List) relevances {
 	t := relevances{rel: make([]float64, l.Levels+1)}
-	r.Fill(t.rel, l.Count)
+	orPop(r).Fill(t.rel, l.Count)
 	for level, n := range l.Count[1:] {
 		t.total += t.rel[level+1] * float64(n)
 	}
@@ -218,3 +224,52 @@ func newHAt(build func(k int, r Relevance, label string) Metric) func(string) (M
 		return build(k, r, label), nil
 	}
 }
+
+// relevancesByItem returns the relevance of every item, and their sum.
+func relevancesByItem(r Relevance, shared []int, levels int) (rel []float64, total float64) {
+	count, of := make([]int, levels+1), make([]float64, levels+1)
+	for _, l := range shared {
+		count[l]++
+	}
+	orPop(r).Fill(of, count)
+	for _, l := range shared {
+		rel, total = append(rel, of[l]), total+of[l]
+	}
+	return rel, total
+}
+
+// DefineAll returns the relevance of the first k items over that of all.
+func (m HRecall) DefineAll(shared []int, levels int) float64 {
+	rel, total := relevancesByItem(m.Relevance, shared, levels)
+	sum := 0.0
+	for _, r := range rel[:min(m.K, len(rel))] {
+		sum += r
+	}
+	return sum / total
+}
+
+func (m HRecall) reach(l *List) int { return min(m.K, l.N) }
+
+// DefineAll returns the formula of HPrecision; for an item without relevance, the share of the items ahead
+// that have some.
+func (m HPrecision) DefineAll(shared []int, levels int) float64 {
+	rel, total := relevancesByItem(m.Relevance, shared, levels)
+	own, sum := 0.0, 0.0
+	if m.K <= len(rel) {
+		own = rel[m.K-1]
+	}
+	for _, r := range rel[:min(m.K, len(rel))] {
+		switch {
+		case own > 0:
+			sum += min(r, own) / own
+		case r > 0:
+			sum++
+		}
+	}
+	if total == 0 {
+		return math.NaN()
+	}
+	return sum / float64(m.K)
+}
+
+func (m HPrecision) reach(l *List) int { return min(m.K, l.N) }

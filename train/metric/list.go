@@ -1,16 +1,5 @@
 package metric
 
-// Ties selects how items with equal scores are ordered.
-type Ties uint8
-
-// ScoreThenRow keeps the order of the ranking: falling score, then gallery row. AverageTies
-// computes the mean of the metric over all orders within every group of equal scores, in closed
-// form.
-const (
-	ScoreThenRow Ties = iota
-	AverageTies
-)
-
 // Tied is the bit of a ranked byte that is set if the score equals that of the previous item.
 const Tied byte = 0x80
 

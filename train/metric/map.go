@@ -42,3 +42,18 @@ func newMAP(rest string) (Metric, error) {
 	}
 	return MAPAt{K: k}, nil
 }
+
+// Define returns 1/R Σ_{k≤R} r_k P(k).
+func (MAPAtR) Define(r []int) float64 {
+	R := hits(r, len(r))
+	return precisionsAt(r, int(R)) / R
+}
+
+func (MAPAtR) reach(l *List) int { return l.Positives(1) }
+
+// Define returns 1/min(R, k) Σ_{i≤k} r_i P(i).
+func (m MAPAt) Define(r []int) float64 {
+	return precisionsAt(r, m.K) / min(hits(r, len(r)), float64(m.K))
+}
+
+func (m MAPAt) reach(l *List) int { return min(m.K, l.N) }

@@ -38,6 +38,9 @@ type Binary interface {
 	// AtLevel returns the value for one query from the sum over its whole ranking, or false if it
 	// is undefined. It reads only N and R of v, which may be any part.
 	AtLevel(sum float64, v *View) (float64, bool)
+	// Define returns the value by its formula, for a ranking without ties and with a positive. r is
+	// r_1…r_N. Tests compare AtLevel with it.
+	Define(r []int) float64
 }
 
 // Graded is a metric of all levels together.
@@ -45,6 +48,9 @@ type Graded interface {
 	Metric
 	// OfList begins the sum of a query. It reads the counts of l.
 	OfList(l *List) Sum
+	// DefineAll returns the value by its formula, for a ranking without ties, or NaN if it is undefined.
+	// shared is l_1…l_N; levels is L.
+	DefineAll(shared []int, levels int) float64
 }
 
 // Sum is a graded metric of one query. Its value is also a function of a sum over places.
@@ -58,44 +64,59 @@ type Sum interface {
 // Kind is an entry of the table of metrics: the symbol that begins its names, and a parser for
 // the rest.
 type Kind struct {
-	Symbol string                            // "R" of R@k
-	New    func(rest string) (Metric, error) // rest of "R@10" is "@10"
+	Symbol   string                            // "R" of R@k
+	New      func(rest string) (Metric, error) // rest of "R@10" is "@10"
+	Examples []string                          // names that tests compare with the definition, settings varied
 }
 
 // All is the table of metrics.
 var All = registry.Table[Kind]{
 	{Name: "recall", About: "R@k: a positive among the first k",
-		Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} })}},
+		Value: Kind{"R", newAt(func(k int) Metric { return Recall{K: k} }),
+			[]string{"R@1", "R@3"}}},
 	{Name: "precision", About: "P@k: share of positives among the first k",
-		Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} })}},
+		Value: Kind{"P", newAt(func(k int) Metric { return Precision{K: k} }),
+			[]string{"P@2", "P@9"}}},
 	{Name: "true-recall", About: "TR@k: share of the min(R,k) positives among the first k",
-		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} })}},
-	{Name: "ap", About: "AP: average precision; AP#l: of one level, finer positives removed", Value: Kind{"AP", newAP}},
-	{Name: "map", About: "mAP@R, mAP@k: average precision within the first R or k", Value: Kind{"mAP", newMAP}},
-	{Name: "mrr", About: "MRR: reciprocal of the place of the first positive", Value: Kind{"MRR", newMRR}},
-	{Name: "r-precision", About: "Rprec: share of positives among the first R", Value: Kind{"Rprec", newRPrecision}},
+		Value: Kind{"TR", newAt(func(k int) Metric { return TrueRecall{K: k} }),
+			[]string{"TR@2", "TR@5"}}},
+	{Name: "ap", About: "AP: average precision; AP#l: of one level, finer positives removed",
+		Value: Kind{"AP", newAP,
+			[]string{"AP", "AP#1", "AP#2", "AP#3"}}},
+	{Name: "map", About: "mAP@R, mAP@k: average precision within the first R or k",
+		Value: Kind{"mAP", newMAP,
+			[]string{"mAP@R", "mAP@3"}}},
+	{Name: "mrr", About: "MRR: reciprocal of the place of the first positive",
+		Value: Kind{"MRR", only(MRR{}),
+			[]string{"MRR"}}},
+	{Name: "r-precision", About: "Rprec: share of positives among the first R",
+		Value: Kind{"Rprec", only(RPrecision{}),
+			[]string{"Rprec"}}},
 	{Name: "h-ap", About: "H-AP: hierarchical average precision; H-AP:power^5 with other relevances",
-		Value: Kind{"H-AP", newHAP}},
+		Value: Kind{"H-AP", newHAP,
+			[]string{"H-AP", "H-AP:power^2", "H-AP:map^2"}}},
 	{Name: "h-recall", About: "H-R@k: share of all relevance among the first k; relevances as for H-AP",
-		Value: Kind{"H-R", newHAt(func(k int, r Relevance, label string) Metric { return HRecall{k, r, label} })}},
+		Value: Kind{"H-R", newHAt(func(k int, r Relevance, label string) Metric { return HRecall{k, r, label} }),
+			[]string{"H-R@3", "H-R@50"}}},
 	{Name: "h-precision", About: "H-P@k: hierarchical precision, whose area over H-R is H-AP",
-		Value: Kind{"H-P", newHAt(func(k int, r Relevance, label string) Metric { return HPrecision{k, r, label} })}},
-	{Name: "asi", About: "ASI: average set intersection with the ideal ranking", Value: Kind{"ASI", newASI}},
-	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal one",
-		Value: Kind{"NDCG", newNDCG}},
+		Value: Kind{"H-P", newHAt(func(k int, r Relevance, label string) Metric { return HPrecision{k, r, label} }),
+			[]string{"H-P@1", "H-P@3", "H-P@50"}}},
+	{Name: "asi", About: "ASI: average set intersection with the ideal ranking",
+		Value: Kind{"ASI", only(ASI{}),
+			[]string{"ASI"}}},
+	{Name: "ndcg", About: "NDCG, NDCG@k: discounted cumulative gain 2^l−1 over the ideal one; NDCG:linear: gain l",
+		Value: Kind{"NDCG", newNDCG,
+			[]string{"NDCG", "NDCG@4", "NDCG:linear", "NDCG@4:linear"}}},
 }
 
 // Parse reads the name of a metric as the tables print it: "R@10", "mAP@R",
 // "H-AP", "H-AP:power^5", "NDCG@100", "AP#2".
 func Parse(name string) (Metric, error) {
-	cut := strings.IndexAny(name, "@#:")
-	if cut < 0 {
-		cut = len(name)
-	}
+	symbol, rest := split(name)
 	symbols := make([]string, len(All))
 	for i, e := range All {
-		if symbols[i] = e.Value.Symbol; symbols[i] == name[:cut] {
-			m, err := e.Value.New(name[cut:])
+		if symbols[i] = e.Value.Symbol; symbols[i] == symbol {
+			m, err := e.Value.New(rest)
 			if err != nil && symbols[i] == "mAP" && name == "mAP" {
 				return nil,
 					errors.New("metric \"mAP\": want mAP@R, over the first R places (R: the positives of a " +
@@ -107,17 +128,26 @@ func Parse(name string) (Metric, error) {
 			return m, nil
 		}
 	}
-	unknown := &registry.UnknownError{Kind: "metric", Name: name[:cut],
-		Nearest: registry.Nearest(name[:cut], symbols), Known: symbols}
+	unknown := &registry.UnknownError{Kind: "metric", Name: symbol,
+		Nearest: registry.Nearest(symbol, symbols), Known: symbols}
 	if meant := elsewhere(name); meant != "" {
 		unknown.Name, unknown.Nearest = name, meant
 	}
 	return nil, unknown
 }
 
+// split divides a name into the symbol of its metric and the rest.
+func split(name string) (symbol, rest string) {
+	if cut := strings.IndexAny(name, "@#:"); cut >= 0 {
+		return name[:cut], name[cut:]
+	}
+	return name, ""
+}
+
 // elsewhere returns the name here of a metric that others write recall@1, R1 or map@r, or "".
 func elsewhere(name string) string {
 	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
+	lower = strings.Replace(lower, "@at@", "@", 1)
 	switch lower {
 	case "r@precision", "r@prec", "rp", "rprec", "rprecision":
 		return "Rprec"
@@ -152,6 +182,16 @@ func elsewhere(name string) string {
 	return symbol
 }
 
+// only reads a metric whose name is its symbol.
+func only(m Metric) func(string) (Metric, error) {
+	return func(rest string) (Metric, error) {
+		if rest != "" {
+			return nil, fmt.Errorf("%s takes no suffix %.80q, want %[1]s", m.Name(), rest)
+		}
+		return m, nil
+	}
+}
+
 // newAt reads "@k".
 func newAt(build func(k int) Metric) func(string) (Metric, error) {
 	return func(rest string) (Metric, error) {
@@ -176,12 +216,9 @@ func after(mark, rest string) (int, error) {
 // Definition returns the description of a metric from the table of metrics, or "" if there is
 // none of that name.
 func Definition(name string) string {
-	cut := strings.IndexAny(name, "@#:")
-	if cut < 0 {
-		cut = len(name)
-	}
+	symbol, _ := split(name)
 	for _, e := range All {
-		if e.Value.Symbol == name[:cut] {
+		if e.Value.Symbol == symbol {
 			return e.About
 		}
 	}

@@ -49,7 +49,7 @@ func (p *Part) empty() {
 // read reads the items of the places up to end.
 func (p *Part) read(items []Item, end int) {
 	p.end = end
-	if p.ties == AverageTies && slices.ContainsFunc(items, func(i Item) bool { return i.Shared&Tied != 0 }) {
+	if p.ties.grouped(items) {
 		p.single = false
 		p.readGroups(items)
 		return

@@ -109,29 +109,3 @@ func TestBoundsOfLongListsAreThoseOfTheirEnds(t *testing.T) {
 		}
 	}
 }
-
-// Half of 762,000 items are positive, with as many ties as float32 gives.
-func BenchmarkMeasureHalf(b *testing.B) {
-	random := rand.New(rand.NewPCG(1, 1))
-	shared := make([]byte, 762_000)
-	for i := range shared {
-		if shared[i] = byte(random.IntN(2)); random.IntN(60) == 0 {
-			shared[i] += shared[i] // of the second level
-		}
-		if i > 0 && random.IntN(100) == 0 {
-			shared[i] |= Tied
-		}
-	}
-	set, err := ParseSet([]string{"R@1", "R@10", "R@100", "AP", "mAP@R", "H-AP", "ASI", "NDCG"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	list, bounds, values := NewList(3, ScoreThenRow), NewBounds(3), make([]float64, len(set.Keys(3)))
-	items, n := Items(nil, shared)
-	for b.Loop() {
-		list.ResetItems(items, n)
-		set.Measure(values, list)
-		bounds.Measure(values, values, list)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(items)), "ns/positive")
-}

@@ -16,3 +16,8 @@ func (m Precision) AddLevel(sum float64, v *View) float64 { return sum + v.withi
 func (m Precision) AtLevel(sum float64, v *View) (float64, bool) {
 	return sum / float64(m.K), v.R > 0
 }
+
+// Define returns the share of positives among the first k.
+func (m Precision) Define(r []int) float64 { return hits(r, m.K) / float64(m.K) }
+
+func (m Precision) reach(l *List) int { return min(m.K, l.N) }

@@ -8,171 +8,47 @@ import (
 	"testing"
 )
 
-// everything is one metric of each kind, settings varied.
-var everything = Set{
-	Recall{1}, Recall{3}, Precision{2}, Precision{9}, TrueRecall{2}, TrueRecall{5}, AP{}, MAPAtR{}, MAPAt{3},
-	MRR{}, RPrecision{}, HardAP{1}, HardAP{2}, HardAP{3}, ASI{}, NDCG{}, NDCG{K: 4},
-	HAP{}, HAP{Relevance: Power{2}, Label: "power^2"}, HAP{Relevance: Map{Alpha: 2}, Label: "map^2"},
-	HAP{Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
-	HRecall{K: 3}, HRecall{K: 2, Relevance: Table{0, 3, 1, 2}, Label: "not monotone"}, HRecall{K: 50},
-	HPrecision{K: 1}, HPrecision{K: 3}, HPrecision{K: 4, Relevance: Table{0, 3, 1, 2}, Label: "not monotone"},
-	HPrecision{K: 2, Relevance: Table{0, 0, 1, 2}, Label: "of two levels"}, HPrecision{K: 50},
-}
+// everything is the examples of the table, and metrics with relevances that have no name.
+var everything = func() (s Set) {
+	for _, e := range All {
+		for _, name := range e.Value.Examples {
+			m, err := Parse(name)
+			if err != nil {
+				panic(err)
+			}
+			s = append(s, m)
+		}
+	}
+	odd := Table{0, 3, 1, 2} // not monotone
+	return append(s, HAP{Relevance: odd, Label: "odd"}, HRecall{K: 2, Relevance: odd, Label: "odd"},
+		HPrecision{K: 4, Relevance: odd, Label: "odd"},
+		HPrecision{K: 2, Relevance: Table{0, 0, 1, 2}, Label: "of two levels"})
+}()
 
-// byDefinition is every metric of everything, written down from its formula for
-// a ranking without ties.
-func byDefinition(levels []int, top int) []float64 {
-	var values []float64
-	nan := math.NaN()
+// byDefinition is every metric of everything, by its formula for a ranking without ties.
+func byDefinition(levels []int, top int) (values []float64) {
 	for h := range top {
 		r := make([]int, len(levels))
-		positives := 0
 		for i, l := range levels {
 			if l >= top-h {
 				r[i] = 1
-				positives++
 			}
 		}
-		hits := func(k int) (n float64) {
-			for _, x := range r[:min(k, len(r))] {
-				n += float64(x)
-			}
-			return n
-		}
-		ap := func(k int) (sum float64) {
-			for i := 1; i <= min(k, len(r)); i++ {
-				sum += float64(r[i-1]) * hits(i) / float64(i)
-			}
-			return sum
-		}
-		asi := 0.0
-		for n := 1; n <= positives; n++ {
-			asi += hits(n) / float64(n) / float64(positives)
-		}
-		R := float64(positives)
-		row := []float64{min(hits(1), 1), min(hits(3), 1), hits(2) / 2, hits(9) / 9, hits(2) / min(R, 2), hits(5) / min(R, 5),
-			ap(len(r)) / R, ap(positives) / R, ap(3) / min(R, 3), 1 / float64(1+slices.Index(r, 1)), hits(positives) / R, asi}
-		for i := range row {
-			if positives == 0 {
-				row[i] = nan
+		for _, m := range everything {
+			switch m, ok := m.(Binary); {
+			case ok && !slices.Contains(r, 1):
+				values = append(values, math.NaN())
+			case ok:
+				values = append(values, m.Define(r))
 			}
 		}
-		values = append(values, row...)
 	}
-	for shared := 1; shared <= 3; shared++ {
-		kept := slices.DeleteFunc(slices.Clone(levels), func(l int) bool { return l > shared })
-		sum, n := 0.0, 0.0
-		for i, l := range kept {
-			if l == shared {
-				n++
-				sum += n / float64(i+1)
-			}
+	for _, m := range everything {
+		if m, ok := m.(Graded); ok {
+			values = append(values, m.DefineAll(levels, top))
 		}
-		values = append(values, sum/n) // 0/0 is NaN: undefined
-	}
-	values = append(values, asiByDefinition(levels, top), ndcgByDefinition(levels, len(levels)),
-		ndcgByDefinition(levels, 4))
-	count := make([]int, top+1)
-	for _, l := range levels {
-		count[l]++
-	}
-	for _, relevance := range []Relevance{Pop{Alpha: 1}, Power{2}, Map{Alpha: 2}, Table{0, 3, 1, 2}} {
-		rel := make([]float64, top+1)
-		relevance.Fill(rel, count)
-		sum, total := 0.0, 0.0
-		for k, l := range levels {
-			total += rel[l]
-			for _, m := range levels[:k+1] {
-				sum += min(rel[l], rel[m]) / float64(k+1)
-			}
-		}
-		values = append(values, sum/total)
-	}
-	return append(values, hierarchicalByDefinition(levels, count)...)
-}
-
-func orPop(r Relevance) Relevance {
-	if r == nil {
-		return Pop{Alpha: 1}
-	}
-	return r
-}
-
-// hierarchicalByDefinition is H-R@k and H-P@k of everything by Eq. 30 and 31; for an item without
-// relevance, H-P@k is the share of the items ahead that have some.
-func hierarchicalByDefinition(levels, count []int) (values []float64) {
-	relevance := func(r Relevance) (rel []float64, total float64) {
-		rel = make([]float64, len(count))
-		r.Fill(rel, count)
-		for _, l := range levels {
-			total += rel[l]
-		}
-		return rel, total
-	}
-	for _, m := range []HRecall{{K: 3}, {K: 2, Relevance: Table{0, 3, 1, 2}}, {K: 50}} {
-		rel, total := relevance(orPop(m.Relevance))
-		sum := 0.0
-		for _, l := range levels[:min(m.K, len(levels))] {
-			sum += rel[l]
-		}
-		values = append(values, sum/total)
-	}
-	for _, m := range []HPrecision{{K: 1}, {K: 3}, {K: 4, Relevance: Table{0, 3, 1, 2}},
-		{K: 2, Relevance: Table{0, 0, 1, 2}}, {K: 50}} {
-		rel, total := relevance(orPop(m.Relevance))
-		own, sum := 0.0, 0.0
-		if m.K <= len(levels) {
-			own = rel[levels[m.K-1]]
-		}
-		for _, l := range levels[:min(m.K, len(levels))] {
-			switch {
-			case own > 0:
-				sum += min(rel[l], own) / own
-			case rel[l] > 0:
-				sum++
-			}
-		}
-		if total == 0 {
-			sum = math.NaN()
-		}
-		values = append(values, sum/float64(m.K))
 	}
 	return values
-}
-
-func asiByDefinition(levels []int, top int) float64 {
-	ideal := slices.Clone(levels)
-	slices.SortFunc(ideal, func(a, b int) int { return b - a })
-	sum, positives := 0.0, 0
-	for positives < len(ideal) && ideal[positives] > 0 {
-		positives++
-	}
-	for n := 1; n <= positives; n++ {
-		for v := 0; v <= top; v++ {
-			got, best := 0, 0
-			for i := range n {
-				if levels[i] == v {
-					got++
-				}
-				if ideal[i] == v {
-					best++
-				}
-			}
-			sum += float64(min(got, best)) / float64(n)
-		}
-	}
-	return sum / float64(positives)
-}
-
-func ndcgByDefinition(levels []int, k int) float64 {
-	ideal := slices.Clone(levels)
-	slices.SortFunc(ideal, func(a, b int) int { return b - a })
-	got, best := 0.0, 0.0
-	for i := range min(k, len(levels)) {
-		got += (math.Pow(2, float64(levels[i])) - 1) / math.Log2(float64(i+2))
-		best += (math.Pow(2, float64(ideal[i])) - 1) / math.Log2(float64(i+2))
-	}
-	return got / best
 }
 
 func bytesOf(levels []int, tie []bool) []byte {
@@ -338,24 +214,15 @@ func TestHAPIsAPAtOneLevelAndKnowsNoScale(t *testing.T) {
 func TestHAPFollowsItsDefinitionAtAnyNumberOfLevels(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	for levels := 1; levels <= few+3; levels++ {
-		list, shared := NewList(levels, ScoreThenRow), make([]byte, 60)
-		rel, count := make([]float64, levels+1), make([]int, levels+1)
+		list, shared := NewList(levels, ScoreThenRow), make([]int, 60)
 		for i := range shared {
-			shared[i] = byte(random.IntN(levels + 1))
-			count[shared[i]]++
+			shared[i] = random.IntN(levels + 1)
 		}
+		list.Reset(bytesOf(shared, nil))
 		for _, relevance := range []Relevance{Pop{Alpha: 1}, Power{Alpha: 3}} {
-			relevance.Fill(rel, count)
-			sum, total := 0.0, 0.0
-			for k, l := range shared {
-				total += rel[l]
-				for _, m := range shared[:k+1] {
-					sum += min(rel[l], rel[m]) / float64(k+1)
-				}
-			}
-			list.Reset(shared)
-			if got, _ := ofList((HAP{Relevance: relevance}), list); !equal(got, sum/total) {
-				t.Errorf("%d levels: H-AP %v, want %v", levels, got, sum/total)
+			m := HAP{Relevance: relevance}
+			if got, _ := ofList(m, list); !equal(got, m.DefineAll(shared, levels)) {
+				t.Errorf("%d levels: H-AP %v, want %v", levels, got, m.DefineAll(shared, levels))
 			}
 		}
 	}
@@ -406,4 +273,13 @@ func TestExpectedMinFollowsTheHypergeometricLaw(t *testing.T) {
 			t.Fatalf("expectedMin(%d, %d, %d, %d, %d) = %v, want %v", c, p, size, drawn, limit, got, want)
 		}
 	}
+}
+
+// Table gives the value of every level. Table[0], for level 0, is unused.
+type Table []float64
+
+// Fill copies.
+func (t Table) Fill(rel []float64, _ []int) {
+	copy(rel, t)
+	rel[0] = 0
 }

@@ -29,3 +29,8 @@ func (m Recall) AddLevel(sum float64, v *View) float64 {
 
 // AtLevel returns the sum.
 func (m Recall) AtLevel(sum float64, v *View) (float64, bool) { return sum, v.R > 0 }
+
+// Define returns 1 if a positive is among the first k, else 0.
+func (m Recall) Define(r []int) float64 { return min(hits(r, m.K), 1) }
+
+func (m Recall) reach(l *List) int { return min(m.K, l.N) }

@@ -1,6 +1,6 @@
 package metric
 
-import "fmt"
+import "slices"
 
 // MRR is the reciprocal rank, 1/i for the first positive. Its mean over queries is the mean
 // reciprocal rank, trec_eval's recip_rank. It is undefined for R = 0.
@@ -28,9 +28,4 @@ func (MRR) AddLevel(sum float64, v *View) float64 {
 // AtLevel returns the sum.
 func (MRR) AtLevel(sum float64, v *View) (float64, bool) { return sum, v.R > 0 }
 
-func newMRR(rest string) (Metric, error) {
-	if rest != "" {
-		return nil, fmt.Errorf("MRR takes no suffix %.80q, want MRR", rest)
-	}
-	return MRR{}, nil
-}
+func (MRR) Define(r []int) float64 { return 1 / float64(1+slices.Index(r, 1)) }

@@ -69,12 +69,3 @@ func (m Map) Fill(rel []float64, count []int) {
 		rel[p] = rel[p-1] + w/float64(max(atLeast, 1))
 	}
 }
-
-// Table gives the value of every level. Table[0], for level 0, is unused.
-type Table []float64
-
-// Fill copies.
-func (t Table) Fill(rel []float64, _ []int) {
-	copy(rel, t)
-	rel[0] = 0
-}

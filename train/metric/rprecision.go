@@ -1,7 +1,5 @@
 package metric
 
-import "fmt"
-
 // RPrecision is the share of positives among the first R, trec_eval's Rprec. It is undefined for
 // R = 0.
 type RPrecision struct{}
@@ -17,9 +15,9 @@ func (RPrecision) AtLevel(sum float64, v *View) (float64, bool) {
 	return sum / float64(max(v.R, 1)), v.R > 0
 }
 
-func newRPrecision(rest string) (Metric, error) {
-	if rest != "" {
-		return nil, fmt.Errorf("%s takes no suffix %.80q", RPrecision{}.Name(), rest)
-	}
-	return RPrecision{}, nil
+func (RPrecision) Define(r []int) float64 {
+	R := hits(r, len(r))
+	return hits(r, int(R)) / R
 }
+
+func (RPrecision) reach(l *List) int { return l.Positives(1) }

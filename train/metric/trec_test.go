@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // fields reads a text file as rows of blank-separated fields.
 func fields(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	var rows [][]string
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -47,9 +46,7 @@ func TestTrecEvalAgrees(t *testing.T) {
 	for _, row := range fields(t, dir+"/results.trunc") {
 		if row[0] == topic {
 			score, err := strconv.ParseFloat(row[4], 32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			run = append(run, document{row[2], float32(score)})
 		}
 	}
@@ -89,9 +86,7 @@ func TestTrecEvalAgrees(t *testing.T) {
 			}
 			checked++
 			want, err := strconv.ParseFloat(row[2], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			// Four decimals are printed; half a unit of the last, and a breath.
 			if !defined || math.Abs(value-want) > 0.5e-4+1e-9 {
 				t.Errorf("%s: %s = %v, want %v", file, row[0], value, want)
@@ -116,7 +111,7 @@ func trecValue(name string, l *List, v *View, depth int) (value float64, defined
 	case name == "Rprec" && v.R <= depth:
 		value, defined = atLevel(RPrecision{}, v)
 	case name == "ndcg" && v.R <= depth:
-		value, defined = ofList(NDCG{K: depth}, l)
+		value, defined = ofList(NDCG{K: depth, Linear: true}, l)
 	case err != nil || k > depth: // a place behind the run holds what was not retrieved
 		return 0, false, false
 	case base == "P":
@@ -127,7 +122,7 @@ func trecValue(name string, l *List, v *View, depth int) (value float64, defined
 	case base == "success":
 		value, defined = atLevel(Recall{K: k}, v)
 	case base == "ndcg_cut":
-		value, defined = ofList(NDCG{K: k}, l)
+		value, defined = ofList(NDCG{K: k, Linear: true}, l)
 	case base == "map_cut":
 		value, defined = atLevel(MAPAt{K: k}, v)
 		value *= float64(min(v.R, k)) / float64(v.R)

@@ -16,3 +16,8 @@ func (m TrueRecall) AddLevel(sum float64, v *View) float64 { return sum + v.with
 func (m TrueRecall) AtLevel(sum float64, v *View) (float64, bool) {
 	return sum / float64(max(min(v.R, m.K), 1)), v.R > 0
 }
+
+// Define returns the positives among the first k over min(R, k).
+func (m TrueRecall) Define(r []int) float64 { return hits(r, m.K) / min(hits(r, len(r)), float64(m.K)) }
+
+func (m TrueRecall) reach(l *List) int { return min(m.K, l.N) }

@@ -1,6 +1,10 @@
 package metric
 
-import "testing"
+import (
+	"testing"
+
+	"hgld/internal/testing/must"
+)
 
 // The worked example of "Optimization of Rank Losses", figures 13 and 14: two rankings of five items
 // for the query "Lada #2". Three levels (model, make, vehicle) have the relevances 1, 2/3 and 1/3. The
@@ -62,9 +66,7 @@ func TestSumOfAPsHasWeights(t *testing.T) {
 func valuesOf(t *testing.T, names []string, shared []byte, levels int) map[string]float64 {
 	t.Helper()
 	set, err := ParseSet(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list := NewList(levels, ScoreThenRow)
 	list.Reset(shared)
 	keys := set.Keys(levels)

@@ -19,28 +19,26 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"hgld/internal/atomicfile"
 	"hgld/internal/objectstore"
 	"hgld/internal/regular"
-	"hgld/train"
-	"hgld/train/history"
+	"hgld/train/checkpoint"
+	"hgld/train/experiment/runs"
 )
-
-const sumsFile = "SHA256SUMS"
 
 // most is the size of the largest small file.
 const most = 1 << 30
 
 func smallFiles() []string {
-	return []string{history.SettingsFile, history.EventsFile, train.BestFile, history.EvaluationFile}
+	return []string{runs.SettingsFile, runs.EventsFile, checkpoint.BestFile, runs.EvaluationFile, runs.BeforeFile}
 }
 
 // Mirror is the copy of one run directory.
 type Mirror struct {
 	store *objectstore.Store
 	dir   string
+	saved map[string]bool // checkpoints that the copy is known to have
 }
 
 // Open returns the copy of the run directory dir at an address. It sends no request.
@@ -49,7 +47,7 @@ func Open(address, dir string) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mirror{s, dir}, nil
+	return &Mirror{s, dir, map[string]bool{}}, nil
 }
 
 // OtherRunError says that a run directory and its copy are of different runs.
@@ -61,7 +59,7 @@ type OtherRunError struct {
 // Error names both.
 func (e *OtherRunError) Error() string {
 	return fmt.Sprintf("%s and its copy %s are of different runs: their %s differ, and the copy has the newer checkpoint",
-		e.Dir, e.Store, history.SettingsFile)
+		e.Dir, e.Store, runs.SettingsFile)
 }
 
 // DamagedError says that a checkpoint of the copy differs from its checksums.
@@ -117,11 +115,11 @@ func (m *Mirror) checkSame(ctx context.Context, used bool) error {
 	if !used {
 		return nil
 	}
-	mine, err := regular.ReadFile(filepath.Join(m.dir, history.SettingsFile))
+	mine, err := regular.ReadFile(filepath.Join(m.dir, runs.SettingsFile))
 	if err != nil {
 		return err
 	}
-	theirs, err := m.store.Read(ctx, history.SettingsFile, most)
+	theirs, err := m.store.Read(ctx, runs.SettingsFile, most)
 	if err == nil && !bytes.Equal(mine, theirs) {
 		err = &OtherRunError{m.dir, m.store.URL("")}
 	}
@@ -132,7 +130,7 @@ var stepNames = regexp.MustCompile(`^step-\d{8,}$`)
 
 // steps returns the names of the complete checkpoints of the copy, oldest first.
 func (m *Mirror) steps(ctx context.Context) (list []string, err error) {
-	names, err := m.store.Folders(ctx, history.CheckpointsFolder)
+	names, err := m.store.Folders(ctx, runs.CheckpointsFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +138,7 @@ func (m *Mirror) steps(ctx context.Context) (list []string, err error) {
 		if !stepNames.MatchString(name) {
 			continue
 		}
-		_, err := m.store.Stat(ctx, path.Join(history.CheckpointsFolder, name, sumsFile))
+		_, err := m.store.Stat(ctx, path.Join(runs.CheckpointsFolder, name, checkpoint.SumsFile))
 		if err == nil {
 			list = append(list, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -153,72 +151,56 @@ func (m *Mirror) steps(ctx context.Context) (list []string, err error) {
 
 // local returns the names of the checkpoints of the run directory, oldest first.
 func (m *Mirror) local() (list []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(m.dir, history.CheckpointsFolder))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	folders, err := checkpoint.List(m.dir)
+	for _, folder := range folders {
+		list = append(list, filepath.Base(folder))
 	}
-	for _, e := range entries {
-		if e.IsDir() && stepNames.MatchString(e.Name()) {
-			list = append(list, e.Name())
-		}
-	}
-	return list, nil
+	return list, err
 }
 
 // fetchCheckpoint downloads a checkpoint. It appears in the run directory when it is complete and was compared with its
 // checksums.
 func (m *Mirror) fetchCheckpoint(ctx context.Context, step string) error {
-	root := filepath.Join(m.dir, history.CheckpointsFolder)
-	if err := atomicfile.MkdirAll(root, 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.MkdirTemp(root, ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp) // does nothing after the rename
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
-	at := path.Join(history.CheckpointsFolder, step)
-	text, err := m.store.Read(ctx, path.Join(at, sumsFile), most)
+	at := path.Join(runs.CheckpointsFolder, step)
+	text, err := m.store.Read(ctx, path.Join(at, checkpoint.SumsFile), most)
 	if err != nil {
 		return asDamage(err)
 	}
-	sums, err := parseSums(text)
+	sums, err := checkpoint.ParseSums(text)
 	if err != nil {
-		return &DamagedError{m.store.URL(path.Join(at, sumsFile)), err.Error()}
+		return &DamagedError{m.store.URL(path.Join(at, checkpoint.SumsFile)), err.Error()}
 	}
-	for _, s := range sums {
-		err := atomicfile.Write(filepath.Join(tmp, s.name), func(w io.Writer) error {
-			h := sha256.New()
-			if _, err := m.store.Download(ctx, path.Join(at, s.name), io.MultiWriter(w, h)); err != nil {
+	return checkpoint.Create(filepath.Join(m.dir, runs.CheckpointsFolder, step), func(folder string) error {
+		for _, s := range sums {
+			if err := m.download(ctx, path.Join(at, s.Name), filepath.Join(folder, s.Name), s.SHA256); err != nil {
 				return err
 			}
-			if got := hex.EncodeToString(h.Sum(nil)); got != s.sum {
-				return &DamagedError{m.store.URL(path.Join(at, s.name)), fmt.Sprintf("its sha256 is %s, want %s", got, s.sum)}
-			}
-			return nil
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return &DamagedError{m.store.URL(path.Join(at, s.name)), "it is missing"}
 		}
-		if err != nil {
-			return asDamage(err)
+		return atomicfile.WriteFile(filepath.Join(folder, checkpoint.SumsFile), text)
+	})
+}
+
+// download brings a file with the given SHA-256.
+func (m *Mirror) download(ctx context.Context, name, to, sum string) error {
+	err := atomicfile.Write(to, func(w io.Writer) error {
+		h := sha256.New()
+		if _, err := m.store.Download(ctx, name, io.MultiWriter(w, h)); err != nil {
+			return err
 		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+			return &DamagedError{m.store.URL(name), fmt.Sprintf("its sha256 is %s, want %s", got, sum)}
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return &DamagedError{m.store.URL(name), "it is missing"}
 	}
-	if err := atomicfile.WriteFile(filepath.Join(tmp, sumsFile), text); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, filepath.Join(root, step)); err != nil {
-		return err
-	}
-	return atomicfile.SyncDir(root)
+	return asDamage(err)
 }
 
 // asDamage turns the error for bytes that are not those written into a *DamagedError.
 func asDamage(err error) error {
-	var sum *objectstore.SumError
+	var sum *objectstore.ChecksumError
 	if errors.As(err, &sum) {
 		return &DamagedError{sum.URL, fmt.Sprintf("its sha256 is %s, want %s", sum.SHA256, sum.Recorded)}
 	}
@@ -243,7 +225,7 @@ func (m *Mirror) fetchSmall(ctx context.Context, steps []string) error {
 	if err != nil || best == "" || !slices.Contains(steps, best) {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(m.dir, history.CheckpointsFolder, best)); err == nil {
+	if _, err := os.Stat(filepath.Join(m.dir, runs.CheckpointsFolder, best)); err == nil {
 		return nil
 	}
 	if err := m.fetchCheckpoint(ctx, best); err != nil && !errors.As(err, new(*DamagedError)) {
@@ -254,60 +236,95 @@ func (m *Mirror) fetchSmall(ctx context.Context, steps []string) error {
 
 // best returns the name of the best checkpoint, "" if the run has none yet.
 func (m *Mirror) best() (string, error) {
-	b, err := train.ReadBest(m.dir)
+	b, err := checkpoint.ReadBest(m.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	return path.Base(filepath.ToSlash(b.Checkpoint)), err
 }
 
-// sum is a line of SHA256SUMS.
-type sum struct{ sum, name string }
-
-var sumLine = regexp.MustCompile(`^([0-9a-f]{64})  ([a-z0-9.]+)$`)
-
-func parseSums(text []byte) (list []sum, err error) {
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
-		found := sumLine.FindStringSubmatch(line)
-		if found == nil {
-			return nil, fmt.Errorf("%.80q is no line of a SHA-256 and the name of a file", line)
-		}
-		list = append(list, sum{found[1], found[2]})
-	}
-	return list, nil
+// Snapshot is what a run directory has at a moment, and so what its copy is to have. Its checkpoints stay in the
+// directory until it is saved.
+type Snapshot struct {
+	steps []string // names of the checkpoints, oldest first
+	best  string   // the best of them; "": none yet
+	small []file
 }
 
-// Save writes a checkpoint of the run directory to the copy, SHA256SUMS last, then the files beside it. It then removes
-// those older checkpoints of the copy that the directory has not, but never the best.
-func (m *Mirror) Save(ctx context.Context, checkpoint string) error {
-	step := filepath.Base(checkpoint)
-	at := path.Join(history.CheckpointsFolder, step)
-	text, err := regular.ReadFile(filepath.Join(checkpoint, sumsFile))
+type file struct {
+	name string
+	text []byte
+}
+
+// Look looks at the run directory.
+func (m *Mirror) Look() (*Snapshot, error) {
+	steps, err := m.local()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sums, err := parseSums(text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(checkpoint, sumsFile), err)
+	s := &Snapshot{steps: steps}
+	if s.best, err = m.best(); err != nil {
+		return nil, err
 	}
-	for _, s := range sums {
-		if err := m.upload(ctx, checkpoint, at, s); err != nil {
+	for _, name := range smallFiles() {
+		text, err := regular.ReadAtMost(filepath.Join(m.dir, name), most)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.small = append(s.small, file{name, text})
+	}
+	return s, nil
+}
+
+// Save makes the copy what a snapshot shows, in whatever state a killed process has left it: it writes the checkpoints
+// that the copy lacks, SHA256SUMS of each last, then the files beside them, and removes older checkpoints but the best.
+func (m *Mirror) Save(ctx context.Context, s *Snapshot) error {
+	for _, step := range s.steps {
+		if m.saved[step] {
+			continue
+		}
+		if err := m.saveCheckpoint(ctx, step); err != nil {
+			return err
+		}
+		m.saved[step] = true
+	}
+	for _, f := range s.small {
+		if err := m.store.Write(ctx, f.name, f.text); err != nil {
 			return err
 		}
 	}
-	if err := m.store.Write(ctx, path.Join(at, sumsFile), text); err != nil {
+	return errors.Join(m.tidy(ctx, s), m.store.AbortUploads(ctx)) // those of killed processes
+}
+
+func (m *Mirror) saveCheckpoint(ctx context.Context, step string) error {
+	at, folder := path.Join(runs.CheckpointsFolder, step), filepath.Join(m.dir, runs.CheckpointsFolder, step)
+	sumsFile := filepath.Join(folder, checkpoint.SumsFile)
+	text, err := regular.ReadFile(sumsFile)
+	if err != nil {
 		return err
 	}
-	return errors.Join(m.SaveSmall(ctx), m.tidy(ctx, step), m.store.AbortUploads(ctx)) // those of killed processes
+	sums, err := checkpoint.ParseSums(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", sumsFile, err)
+	}
+	for _, s := range sums {
+		if err := m.upload(ctx, folder, at, s); err != nil {
+			return err
+		}
+	}
+	return m.store.Write(ctx, path.Join(at, checkpoint.SumsFile), text)
 }
 
 // upload writes a file of a checkpoint, unless the copy has it.
-func (m *Mirror) upload(ctx context.Context, checkpoint, at string, s sum) error {
-	name := path.Join(at, s.name)
-	if there, err := m.store.Stat(ctx, name); err == nil && there.SHA256 == s.sum {
+func (m *Mirror) upload(ctx context.Context, folder, at string, s checkpoint.Sum) error {
+	name := path.Join(at, s.Name)
+	if there, err := m.store.Stat(ctx, name); err == nil && there.SHA256 == s.SHA256 {
 		return nil
 	}
-	f, err := regular.Open(filepath.Join(checkpoint, s.name))
+	f, err := regular.Open(filepath.Join(folder, s.Name))
 	if err != nil {
 		return err
 	}
@@ -317,53 +334,32 @@ func (m *Mirror) upload(ctx context.Context, checkpoint, at string, s sum) error
 		return err
 	}
 	var hash [sha256.Size]byte
-	if _, err := hex.Decode(hash[:], []byte(s.sum)); err != nil {
+	if _, err := hex.Decode(hash[:], []byte(s.SHA256)); err != nil {
 		return err
 	}
 	return m.store.Upload(ctx, name, f, info.Size(), hash)
 }
 
-// SaveSmall writes the files beside the checkpoints to the copy.
-func (m *Mirror) SaveSmall(ctx context.Context) error {
-	for _, name := range smallFiles() {
-		text, err := regular.ReadAtMost(filepath.Join(m.dir, name), most)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := m.store.Write(ctx, name, text); err != nil {
-			return err
-		}
+// tidy removes the checkpoints before the newest of a snapshot that it has not, but never the best.
+func (m *Mirror) tidy(ctx context.Context, s *Snapshot) error {
+	if len(s.steps) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// tidy removes checkpoints before a step.
-func (m *Mirror) tidy(ctx context.Context, before string) error {
-	here, err := m.local()
-	if err != nil {
-		return err
-	}
-	best, err := m.best()
-	if err != nil {
-		return err
-	}
-	names, err := m.store.Folders(ctx, history.CheckpointsFolder)
+	names, err := m.store.Folders(ctx, runs.CheckpointsFolder)
 	if err != nil {
 		return err
 	}
 	for _, step := range names {
-		if !stepNames.MatchString(step) || step >= before || step == best || slices.Contains(here, step) {
+		newer := step >= s.steps[len(s.steps)-1]
+		if !stepNames.MatchString(step) || newer || step == s.best || slices.Contains(s.steps, step) {
 			continue
 		}
-		at := path.Join(history.CheckpointsFolder, step)
+		at := path.Join(runs.CheckpointsFolder, step)
 		files, err := m.store.List(ctx, at)
 		if err != nil {
 			return err
 		}
-		gone := []string{path.Join(at, sumsFile)} // first: without it, the checkpoint is not complete
+		gone := []string{path.Join(at, checkpoint.SumsFile)} // first: without it, the checkpoint is not complete
 		for _, f := range files {
 			gone = append(gone, f.Name)
 		}

@@ -13,8 +13,9 @@ import (
 
 	"hgld/internal/objectstore"
 	"hgld/internal/testing/fakes3"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 	"hgld/train/mirror"
 )
 
@@ -23,9 +24,7 @@ const place = "s3://bucket/copies/a"
 func open(t *testing.T, dir string) *mirror.Mirror {
 	t.Helper()
 	m, err := mirror.Open(place, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return m
 }
 
@@ -45,7 +44,7 @@ func checkpoint(t *testing.T, dir string, step int) string {
 
 func steps(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	entries, _ := os.ReadDir(filepath.Join(dir, history.CheckpointsFolder))
+	entries, _ := os.ReadDir(filepath.Join(dir, runs.CheckpointsFolder))
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -54,8 +53,48 @@ func steps(t *testing.T, dir string) (list []string) {
 
 func save(t *testing.T, dir string, step int) {
 	t.Helper()
-	if err := open(t, dir).Save(t.Context(), checkpoint(t, dir, step)); err != nil {
-		t.Fatal(err)
+	checkpoint(t, dir, step)
+	must.Do(t, saveAll(t, dir))
+}
+
+// saveAll saves the directory as it is, as a new process does.
+func saveAll(t *testing.T, dir string) error {
+	t.Helper()
+	m := open(t, dir)
+	return m.Save(t.Context(), must.Get(m.Look())(t))
+}
+
+// A copy has the objects of an undisturbed run, wherever a process was killed before: after a checkpoint, while it was
+// copied, or before older ones were removed.
+func TestTheCopyOfAKilledRunHasTheSameObjects(t *testing.T) {
+	var want []string
+	for kill := range 4 {
+		server := fakes3.Start(t)
+		dir := t.TempDir()
+		testfile.Write(t, dir, runs.SettingsFile, "seed: 1\n")
+		for step := 1; step <= 4; step++ {
+			checkpoint(t, dir, step)
+			os.RemoveAll(filepath.Join(dir, runs.CheckpointsFolder, fmt.Sprintf("step-%08d", step-2)))
+			puts := 0
+			server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
+				if r.Method == http.MethodPut {
+					puts++
+				}
+				killed := kill == 1 || kill == 2 && puts > 1 || kill == 3 && r.Method == http.MethodDelete
+				if step > 1 && step < 4 && killed {
+					return fakes3.Fault{Status: 403, Code: "AccessDenied"} // as good as a kill
+				}
+				return fakes3.Fault{}
+			})
+			if err := saveAll(t, dir); (err != nil) && (kill == 0 || step == 4) {
+				t.Fatal(err)
+			}
+		}
+		if got := server.Keys(); want == nil {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Errorf("kill %d: %q, want %q", kill, got, want)
+		}
 	}
 }
 
@@ -65,17 +104,17 @@ func TestALostRunDirectoryIsFetched(t *testing.T) {
 	if f, err := open(t, dir).Fetch(t.Context()); err != nil || f.Checkpoint != "" {
 		t.Fatalf("%+v, error %v, want nothing of nothing", f, err)
 	}
-	testfile.Write(t, dir, history.SettingsFile, "seed: 1\n")
-	testfile.Write(t, dir, history.EventsFile, "{}\n")
+	testfile.Write(t, dir, runs.SettingsFile, "seed: 1\n")
+	testfile.Write(t, dir, runs.EventsFile, "{}\n")
 	save(t, dir, 1)
 	save(t, dir, 2)
-	os.RemoveAll(filepath.Join(dir, history.CheckpointsFolder, "step-00000001"))
+	os.RemoveAll(filepath.Join(dir, runs.CheckpointsFolder, "step-00000001"))
 	save(t, dir, 3)
 	f, err := open(t, fresh).Fetch(t.Context())
 	if err != nil || f.Checkpoint != "step-00000003" {
 		t.Fatalf("%+v, error %v", f, err)
 	}
-	for _, name := range []string{history.SettingsFile, history.EventsFile, "checkpoints/step-00000003/SHA256SUMS",
+	for _, name := range []string{runs.SettingsFile, runs.EventsFile, "checkpoints/step-00000003/SHA256SUMS",
 		"checkpoints/step-00000003/state.json", "checkpoints/step-00000003/model.safetensors"} {
 		a, _ := os.ReadFile(filepath.Join(dir, name))
 		if b, err := os.ReadFile(filepath.Join(fresh, name)); err != nil || string(a) != string(b) {
@@ -95,7 +134,7 @@ func TestALostRunDirectoryIsFetched(t *testing.T) {
 func TestACheckpointThatIsNotCompleteIsNotFetched(t *testing.T) {
 	server := fakes3.Start(t)
 	dir := t.TempDir()
-	testfile.Write(t, dir, history.SettingsFile, "seed: 1\n")
+	testfile.Write(t, dir, runs.SettingsFile, "seed: 1\n")
 	save(t, dir, 1)
 	server.SetFault(func(r *http.Request, _ int) fakes3.Fault {
 		if strings.HasSuffix(r.URL.Path, "step-00000002/SHA256SUMS") && r.Method == http.MethodPut {
@@ -103,7 +142,8 @@ func TestACheckpointThatIsNotCompleteIsNotFetched(t *testing.T) {
 		}
 		return fakes3.Fault{}
 	})
-	err := open(t, dir).Save(t.Context(), checkpoint(t, dir, 2))
+	checkpoint(t, dir, 2)
+	err := saveAll(t, dir)
 	var e *objectstore.Error
 	if !errors.As(err, &e) || e.Kind != objectstore.Temporary {
 		t.Fatalf("error %v, want that the store fails for the moment", err)
@@ -118,7 +158,7 @@ func TestACheckpointThatIsNotCompleteIsNotFetched(t *testing.T) {
 func TestADamagedCheckpointIsLeftOut(t *testing.T) {
 	server := fakes3.Start(t)
 	dir, fresh := t.TempDir(), t.TempDir()
-	testfile.Write(t, dir, history.SettingsFile, "seed: 1\n")
+	testfile.Write(t, dir, runs.SettingsFile, "seed: 1\n")
 	save(t, dir, 1)
 	save(t, dir, 2)
 	server.Put("copies/a/checkpoints/step-00000002/model.safetensors", []byte("of another program"), false)
@@ -139,9 +179,9 @@ func TestADamagedCheckpointIsLeftOut(t *testing.T) {
 func TestTheCopyOfAnotherRunIsNotFetched(t *testing.T) {
 	fakes3.Start(t)
 	dir, other := t.TempDir(), t.TempDir()
-	testfile.Write(t, dir, history.SettingsFile, "seed: 1\n")
+	testfile.Write(t, dir, runs.SettingsFile, "seed: 1\n")
 	save(t, dir, 2)
-	testfile.Write(t, other, history.SettingsFile, "seed: 2\n")
+	testfile.Write(t, other, runs.SettingsFile, "seed: 2\n")
 	checkpoint(t, other, 1)
 	if _, err := open(t, other).Fetch(t.Context()); !errors.As(err, new(*mirror.OtherRunError)) {
 		t.Errorf("error %v, want that it is another run", err)

@@ -84,13 +84,10 @@ func (conv *Conv) output(x *grad.Var) []int {
 	if groups := max(s.Groups, 1); x.Value.N != 4 || in[3] != w[3]*groups {
 		panic(fmt.Sprintf("nn: %s of %v does not fit %v", conv.Weight.Name(), conv.Weight.Value, x.Value))
 	}
-	side := func(n, k, stride, pad, dilation int) int {
-		return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
-	}
 	return []int{
 		in[0],
-		side(in[1], w[1], s.StrideH, s.PadH, s.DilationH),
-		side(in[2], w[2], s.StrideW, s.PadW, s.DilationW),
+		device.Windows(in[1], w[1], s.StrideH, s.PadH, s.DilationH),
+		device.Windows(in[2], w[2], s.StrideW, s.PadW, s.DilationW),
 		w[0],
 	}
 }

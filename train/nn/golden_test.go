@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/grad"
@@ -60,9 +61,7 @@ func TestGoldenLayers(t *testing.T) {
 		}
 		t.Run("nn/"+c.Name, func(t *testing.T) {
 			f, err := tensorfile.OpenSafetensors(filepath.Join(dir, c.File))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer f.Close()
 			for _, l := range layers(t, f, c) {
 				runGolden(t, b, f, c, l)
@@ -75,9 +74,7 @@ func TestGoldenLayers(t *testing.T) {
 func ragged(t *testing.T, c goldenCase) bool {
 	t.Helper()
 	var s goldenSettings
-	if err := json.Unmarshal(c.Settings, &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(c.Settings, &s))
 	return s.Causal || s.Lengths != nil
 }
 
@@ -86,9 +83,7 @@ func layers(t *testing.T, f *tensorfile.File, c goldenCase) []built {
 	var s goldenSettings
 	d := json.NewDecoder(bytes.NewReader(c.Settings))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Decode(&s))
 	l := built{store: nn.NewStore()}
 	scope := l.store.Group("all")
 	x := dims(t, f, c.Name+"/in.x")
@@ -152,7 +147,7 @@ func layers(t *testing.T, f *tensorfile.File, c goldenCase) []built {
 		return one(norm.Forward)
 	case "interpolate":
 		if l.forward = true; len(s.Size) == 2 {
-			return nil // conformance.Goldens
+			return nil // package reference
 		}
 		return one(func(t *grad.Tape, x *grad.Var) *grad.Var { return nn.Rescale(t, x, s.Scale, s.AlignCorners) })
 	case "gelu":
@@ -199,9 +194,7 @@ func plain(channels int, eps float32) built {
 func dims(t *testing.T, f *tensorfile.File, name string) []int {
 	t.Helper()
 	_, shape, err := f.Shape(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return shape
 }
 

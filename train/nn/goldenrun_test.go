@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/nn/testing/nntest"
@@ -66,9 +67,7 @@ func inFile(name string) string {
 func importParams(t *testing.T, f *tensorfile.File, c goldenCase, l built, b device.Backend) {
 	t.Helper()
 	have, err := l.store.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, e := range have {
 		for _, prefix := range []string{"param.", "in."} {
 			if key := c.Name + "/" + prefix + inFile(e.Name); f.Has(key) {
@@ -79,17 +78,13 @@ func importParams(t *testing.T, f *tensorfile.File, c goldenCase, l built, b dev
 			}
 		}
 	}
-	if err := l.store.Import(b, have, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.store.Import(b, have, ""))
 }
 
 func compare(t *testing.T, c goldenCase, f *tensorfile.File, what, when string, got []float32) {
 	t.Helper()
 	want, err := f.Float32(c.Name + "/" + what)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if c.Name == "bn_train_two_values" && what == "grad.x" { // nearly zero: absolutely
 		for i, v := range want {
 			if math.Abs(float64(got[i]-v)) > 1e-4 {
@@ -106,9 +101,7 @@ func compare(t *testing.T, c goldenCase, f *tensorfile.File, what, when string, 
 func image(t *testing.T, b device.Backend, f *tensorfile.File, name string, channels int) device.Array {
 	t.Helper()
 	v, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	shape := dims(t, f, name)
 	if len(shape) == 4 {
 		v, shape = channelsLast(v, shape, max(channels, shape[1]))

@@ -9,7 +9,7 @@ import (
 )
 
 // operations are the cases without a layer in nn: losses and text encoders call the
-// device's operation, which conformance.Goldens compares. So are those of an attention
+// device's operation, whose definition package reference compares. So are those of an attention
 // that is causal or has keys of different number.
 var operations = []string{"relu", "gelu_tanh", "quick_gelu", "softmax", "log_softmax", "cross_entropy"}
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
@@ -36,9 +37,7 @@ func download(tb testing.TB, b device.Backend, a device.Array) []float32 {
 	tb.Helper()
 	data := make([]byte, 4*a.Len())
 	b.Download(data, a)
-	if err := b.Sync(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, b.Sync())
 	values := make([]float32, a.Len())
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))

@@ -11,8 +11,7 @@ func Pool(t *grad.Tape, x *grad.Var, p device.PoolShape) *grad.Var {
 	d := x.Value.Dims
 	h, w := 1, 1
 	if !p.Global {
-		h = (d[1]+2*p.PadH-p.H)/p.StrideH + 1
-		w = (d[2]+2*p.PadW-p.W)/p.StrideW + 1
+		h, w = device.Windows(d[1], p.H, p.StrideH, p.PadH, 1), device.Windows(d[2], p.W, p.StrideW, p.PadW, 1)
 	}
 	y := t.New(x.Value.Type, x.Value.Dims[0], h, w, x.Value.Dims[3])
 	t.Do(func(b device.Backend) { b.Pool(y.Value, x.Value, p) })

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/nn"
 	"hgld/train/nn/testing/nntest"
@@ -94,16 +95,12 @@ func TestImportIsTheInverseOfExport(t *testing.T) {
 	to, _ := small()
 	to.Build(b, 2)
 	tensors, err := from.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if slices.Equal(download(t, b, from.Groups[0].Values), download(t, b, to.Groups[0].Values)) {
 		t.Fatal("two seeds give the same weights")
 	}
 	counter := tensorfile.NewI64("body.bn1.num_batches_tracked", nil, []int64{3})
-	if err := to.Import(b, append(tensors, counter), ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, to.Import(b, append(tensors, counter), ""))
 	for i, g := range from.Groups {
 		nntest.Near(t, g.Name, download(t, b, to.Groups[i].Values), download(t, b, g.Values), 0)
 	}
@@ -172,9 +169,7 @@ func TestImportBelowAPrefixLeavesTheRest(t *testing.T) {
 		tensor("fc.bias", make([]float32, 7), 7),
 		tensor("layer9.weight", nil, 0),
 	}, "fc.")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	nntest.Near(t, "backbone", download(t, b, s.Groups[0].Values), before, 0)
 	nntest.Near(t, "head", nntest.Values[float32](t, s, b)["fc.weight"], make([]float32, 35), 0)
 }
@@ -187,9 +182,7 @@ func TestRegisteredArraysAreInTheCheckpoint(t *testing.T) {
 	b.Upload(labels, []byte{1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 255, 255, 255, 255, 5, 0, 0, 0, 6, 0, 0, 0})
 	s.Register("memory.labels", labels)
 	tensors, err := s.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	last := tensors[len(tensors)-1]
 	if last.Name != "memory.labels" || last.DType != "I32" || !slices.Equal(last.Shape, []int{2, 3}) {
 		t.Errorf("%s %s%v", last.Name, last.DType, last.Shape)
@@ -199,9 +192,7 @@ func TestRegisteredArraysAreInTheCheckpoint(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	b.Fill(labels, 0)
-	if err := s.Import(b, tensors, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Import(b, tensors, ""))
 	if tensors, _ = s.Export(b); !slices.Equal(tensors[len(tensors)-1].Data, last.Data) {
 		t.Error("integers do not come back")
 	}
@@ -276,12 +267,8 @@ func TestAllocatedStoreIsZeroUntilItsWeightsAreRead(t *testing.T) {
 		}
 	}
 	tensors, err := from.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Import(b, tensors, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, to.Import(b, tensors, ""))
 	want := nntest.Values[float32](t, from, b)
 	for name, got := range nntest.Values[float32](t, to, b) {
 		if !slices.Equal(got, want[name]) {
@@ -307,9 +294,7 @@ func TestArrangementIsNotSeenInFiles(t *testing.T) {
 		b.Copy(moment, g.Values) // a moment like the values: each has its place
 		s.RegisterMoment("moment", g, moment)
 		tensors, err := s.Export(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return s, tensors
 	}
 	plain, before := build(false)
@@ -325,13 +310,9 @@ func TestArrangementIsNotSeenInFiles(t *testing.T) {
 	for i, v := range before[len(before)-1].Data {
 		before[len(before)-1].Data[i] = v ^ 1
 	}
-	if err := arranged.Import(b, before, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, arranged.Import(b, before, ""))
 	again, err := arranged.Export(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if want := before[len(before)-1]; !slices.Equal(again[len(again)-1].Data, want.Data) {
 		t.Errorf("%s does not come back", want.Name)
 	}

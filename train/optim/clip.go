@@ -90,33 +90,6 @@ func cell(a device.Array, i int) device.Array {
 	return device.Array{Buf: a.Buf, Off: a.Off + i, Type: a.Type, N: 1, Dims: [4]int{1, 1, 1, 1}, Ld: 1}
 }
 
-// EachNormClip clips every tensor by its own norm. The released SupRank code has such a routine,
-// but its training loop does not use it. It scales the gradients in place.
-type EachNormClip struct {
-	norm   *NormClip
-	groups []*Group
-	factor []device.Array
-}
-
-// NewEachNormClip prepares clipping of the given gradients on b.
-func NewEachNormClip(b device.Backend, limit float64, grads ...device.Array) *EachNormClip {
-	c := &EachNormClip{norm: NewNormClip(b, limit)}
-	for _, g := range grads {
-		hyper := device.New(b, device.F32, device.HyperLen)
-		c.groups = append(c.groups, &Group{Grads: g, Hyper: hyper})
-		c.factor = append(c.factor, cell(hyper, device.HyperScale))
-	}
-	return c
-}
-
-// Apply scales the gradients.
-func (c *EachNormClip) Apply(b device.Backend, flag device.Array) {
-	for i := range c.groups {
-		c.norm.Apply(b, flag, c.groups[i:i+1]...)
-		b.Scale(c.groups[i].Grads, c.groups[i].Grads, c.factor[i])
-	}
-}
-
 // ValueClip bounds every element of the gradients to ±Max, in place.
 type ValueClip struct {
 	Max float64 // bound of each element

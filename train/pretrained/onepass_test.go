@@ -7,15 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // A reader gives its bytes once: what is hashed is what is checked and stored, whatever becomes of a
 // file meanwhile.
 func TestFileIsReadOnce(t *testing.T) {
 	torch, err := os.ReadFile(filepath.Join(torchFiles, "module.pth"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, data := range map[string][]byte{"safetensors": weights(t), "torch": torch} {
 		dir := t.TempDir()
 		o := Options{From: filepath.Join(dir, "w.bin"), SHA256: fmt.Sprintf("%x", sha256.Sum256(data)),

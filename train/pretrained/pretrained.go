@@ -34,38 +34,23 @@ const Version = 1
 
 // Record describes a file of weights and its origin.
 type Record struct {
-	// Version is the format version.
-	Version int `json:"version"`
-
-	// Name is the network that the weights fit.
-	Name string `json:"name"`
+	Version int    `json:"version"` // the format version
+	Name    string `json:"name"`    // the network that the weights fit
 
 	// From is the path of the file as given, or the public part of the address, see [download.Public].
-	From string `json:"from"`
-
-	// Bytes is the size of the fetched file.
-	Bytes int64 `json:"bytes"`
-
-	// SHA256 is the hash of the fetched file.
-	SHA256 string `json:"sha256"`
+	From   string `json:"from"`
+	Bytes  int64  `json:"bytes"`  // the size of the fetched file
+	SHA256 string `json:"sha256"` // the hash of the fetched file
 
 	// Key is the dictionary of a checkpoint that was asked for, see [Read].
-	Key string `json:"key,omitempty"`
-
-	// Dictionary is the one that was read.
-	Dictionary string `json:"dictionary,omitempty"`
-
-	// Others are the dictionaries that were not.
-	Others []string `json:"other_dictionaries,omitempty"`
+	Key        string   `json:"key,omitempty"`
+	Dictionary string   `json:"dictionary,omitempty"`         // the one that was read
+	Others     []string `json:"other_dictionaries,omitempty"` // the dictionaries that were not
 
 	// Converted is set if the fetched file was written by torch.save.
-	Converted bool `json:"converted"`
-
-	// Tensors is the number of tensors.
-	Tensors int `json:"tensors"`
-
-	// Stored is the SHA-256 of the safetensors file.
-	Stored string `json:"stored_sha256"`
+	Converted bool   `json:"converted"`
+	Tensors   int    `json:"tensors"`       // the number of tensors
+	Stored    string `json:"stored_sha256"` // the SHA-256 of the safetensors file
 
 	// Settings are the files or the public addresses that Stated is from, if they were named.
 	Settings []string `json:"settings,omitempty"`
@@ -76,29 +61,18 @@ type Record struct {
 
 // Options select what to fetch.
 type Options struct {
-	// Name is the known network that the weights must fit; "": any.
-	Name string
-
-	// From is an address (http, https) or a file.
-	From string
-
-	// SHA256 is the expected hash of the file, in hexadecimal; "": not known.
-	SHA256 string
-
-	// Key is the dictionary of a checkpoint to read, see [Read].
-	Key string
+	Name   string // the known network that the weights must fit; "": any
+	From   string // an address (http, https) or a file
+	SHA256 string // the expected hash of the file, in hexadecimal; "": not known
+	Key    string // the dictionary of a checkpoint to read, see [Read]
 
 	// Settings are addresses or files that say how the images are prepared; their names must be among
 	// [CompanionNames]. Files beside the weights need not be named.
 	Settings []string
 
-	stated []backbone.Preprocessing // what they say
-
-	// Out is the safetensors file to write.
-	Out string
-
-	// Replace allows replacing an Out of another origin.
-	Replace bool
+	stated  []backbone.Preprocessing // what they say
+	Out     string                   // the safetensors file to write
+	Replace bool                     // allows replacing an Out of another origin
 
 	// Progress, if set, is called with the bytes so far and in total; the total is 0 if unknown.
 	Progress func(done, total int64)
@@ -107,15 +81,9 @@ type Options struct {
 // Result describes what Fetch did.
 type Result struct {
 	Record
-
-	// Out is the safetensors file.
-	Out string `json:"out"`
-
-	// There is set if Out already existed, from the same origin.
-	There bool `json:"there"`
-
-	// Transfer describes the download.
-	Transfer download.Result `json:"-"`
+	Out      string          `json:"out"`   // the safetensors file
+	There    bool            `json:"there"` // set if Out already existed, from the same origin
+	Transfer download.Result `json:"-"`     // describes the download
 }
 
 // Errors that callers distinguish.
@@ -141,9 +109,9 @@ func RecordPath(out string) string { return strings.TrimSuffix(out, filepath.Ext
 // not fetched again. A failed download leaves a partial file beside Out, which the next call
 // continues.
 func Fetch(ctx context.Context, o Options) (Result, error) {
-	there, err := o.existing(ctx)
-	if err != nil || there != nil {
-		return Result{Record: derefRecord(there), Out: o.Out, There: there != nil}, err
+	there, same, err := o.existing(ctx)
+	if err != nil || same {
+		return Result{Record: there, Out: o.Out, There: same}, err
 	}
 	if err := atomicfile.MkdirAll(filepath.Dir(o.Out), 0o755); err != nil {
 		return Result{}, err
@@ -166,13 +134,6 @@ func Fetch(ctx context.Context, o Options) (Result, error) {
 		err = errors.Join(err, download.Remove(part)) // the same bytes would fail again
 	}
 	return Result{Record: r, Out: o.Out, Transfer: transfer}, err
-}
-
-func derefRecord(r *Record) Record {
-	if r == nil {
-		return Record{}
-	}
-	return *r
 }
 
 // origin returns From as it is recorded and printed, and whether that is all of it.
@@ -200,33 +161,34 @@ func (o Options) partPath() string {
 	return filepath.Join(filepath.Dir(o.Out), ".fetch-"+hex.EncodeToString(sum[:6])+".part")
 }
 
-// existing returns the record of an existing Out, nil if there is none. It fails if Out has
+// existing returns the record of an existing Out that need not be fetched. It fails if Out has
 // another origin or was changed, unless o.Replace is set.
-func (o Options) existing(ctx context.Context) (*Record, error) {
+func (o Options) existing(ctx context.Context) (r Record, there bool, err error) {
 	sum, _, err := filehash.SHA256(ctx, o.Out)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return r, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return r, false, err
 	}
-	r, err := ReadRecord(o.Out)
+	r, err = ReadRecord(o.Out)
 	from, whole := o.origin()
 	same := err == nil && r.From == from && r.Name == o.Name && r.Key == o.Key && r.Stored == sum &&
 		slices.Equal(r.Settings, o.settings()) && (o.SHA256 == "" || strings.EqualFold(o.SHA256, r.SHA256))
 	switch {
 	case same && (whole || o.SHA256 != ""):
-		return &r, nil
+		return r, true, nil
 	case o.Replace:
-		return nil, nil
+		return Record{}, false, nil
 	case err != nil:
-		return nil, fmt.Errorf("%s %w without a record of its origin", o.Out, ErrExists)
+		return Record{}, false, fmt.Errorf("%s %w without a record of its origin", o.Out, ErrExists)
 	case same:
-		return nil, fmt.Errorf("%s %w: it is from %s; %w", o.Out, ErrExists, r.From, ErrUnrecorded)
+		return Record{}, false, fmt.Errorf("%s %w: it is from %s; %w", o.Out, ErrExists, r.From, ErrUnrecorded)
 	case r.Stored != sum:
-		return nil, fmt.Errorf("%s %w and was changed after it was fetched from %s", o.Out, ErrExists, r.From)
+		return Record{}, false, fmt.Errorf("%s %w and was changed after it was fetched from %s", o.Out, ErrExists, r.From)
 	}
-	return nil, fmt.Errorf("%s %w: it is from %s, for %s, with sha256 %s", o.Out, ErrExists, r.From, r.Name, r.SHA256)
+	return Record{}, false, fmt.Errorf("%s %w: it is from %s, for %s, with sha256 %s", o.Out, ErrExists, r.From, r.Name,
+		r.SHA256)
 }
 
 // ReadRecord reads the record of a file of weights.

@@ -14,6 +14,7 @@ import (
 
 	"hgld/internal/filehash"
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
 )
@@ -25,13 +26,9 @@ func TestFileOfTorchBecomesTheSafetensorsThatPythonMakes(t *testing.T) {
 	for _, name := range []string{"module", "module-old", "checkpoint", "parameters", "types"} {
 		out := filepath.Join(t.TempDir(), "w", name+".safetensors")
 		r, err := Fetch(t.Context(), Options{From: filepath.Join(torchFiles, name+".pth"), Out: out})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, meta, err := tensorfile.ReadAll(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		want, _, err := tensorfile.ReadAll(filepath.Join(torchFiles, name+".safetensors"))
 		if err != nil || len(got) != len(want) || r.Tensors != len(want) || !r.Converted || meta["format"] != "pt" {
 			t.Errorf("%s: %d tensors, want %d, %v; %+v, %v", name, len(got), len(want), err, r, meta)
@@ -54,9 +51,7 @@ func TestFileOfTorchBecomesTheSafetensorsThatPythonMakes(t *testing.T) {
 func weights(t *testing.T) []byte {
 	t.Helper()
 	list, err := backbone.KnownNetworks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var tensors []tensorfile.Tensor
 	at := slices.IndexFunc(list, func(k backbone.Known) bool { return k.Name == "convnet" })
 	for _, x := range list[at].Store.Layout() {
@@ -67,9 +62,7 @@ func weights(t *testing.T) []byte {
 		tensors = append(tensors, tensorfile.NewF32(x.Name, x.Dims, make([]float32, n)))
 	}
 	var b bytes.Buffer
-	if err := tensorfile.WriteSafetensors(&b, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tensorfile.WriteSafetensors(&b, tensors, nil))
 	return b.Bytes()
 }
 
@@ -77,9 +70,7 @@ func weights(t *testing.T) []byte {
 func folder(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -111,13 +102,9 @@ func TestSafetensorsAreKeptByteForByte(t *testing.T) {
 
 func TestExistingWeightsAreNotReplacedUnasked(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "a.safetensors")
-	if err := os.WriteFile(from, weights(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(from, weights(t), 0o644))
 	o := Options{Name: "convnet", From: from, Out: filepath.Join(t.TempDir(), "convnet.safetensors")}
-	if err := os.WriteFile(o.Out, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(o.Out, []byte("mine"), 0o644))
 	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrExists) {
 		t.Errorf("a file without a record: %v", err)
 	}
@@ -130,9 +117,7 @@ func TestExistingWeightsAreNotReplacedUnasked(t *testing.T) {
 		t.Errorf("another origin: %v", err)
 	}
 	o.From = from
-	if err := os.WriteFile(o.Out, []byte("changed"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(o.Out, []byte("changed"), 0o644))
 	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("a changed file: %v", err)
 	}

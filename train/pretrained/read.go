@@ -13,20 +13,13 @@ import (
 
 // Weights are the tensors of a file.
 type Weights struct {
-	// Tensors are in the file's order, with its names.
-	Tensors []tensorfile.Tensor
+	Tensors []tensorfile.Tensor // in the file's order, with its names
 
 	// Key leads to the dictionary that was read, in a checkpoint that has several values: "state_dict".
-	Key string
-
-	// Others are the keys of its other dictionaries of weights.
-	Others []string
-
-	// Metadata are the texts in the header of a safetensors file.
-	Metadata map[string]string
-
-	// Converted is set for a file of torch.save.
-	Converted bool
+	Key       string
+	Others    []string          // the keys of its other dictionaries of weights
+	Metadata  map[string]string // the texts in the header of a safetensors file
+	Converted bool              // set for a file of torch.save
 }
 
 // Read reads the file at path, safetensors or torch.save, which its content tells. A checkpoint may hold

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // The files are those that the publishers put beside the weights, without what nothing reads.
@@ -66,9 +68,7 @@ func TestFilesBesideWeightsStateTheirPreprocessing(t *testing.T) {
 		"another activation": {"config.json", `{"model_type": "siglip", "vision_config": {"hidden_act": "gelu_pytorch_tanh"}}`, "activation gelu_tanh"},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o644))
 		list, err := Stated(filepath.Join(dir, "model.safetensors"))
 		got := ""
 		for _, p := range list {
@@ -92,9 +92,7 @@ func TestDamagedFilesBesideWeightsAreNamed(t *testing.T) {
 		`{"crop_size": [224, 192, 3]}`: "want a square",
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "preprocessor_config.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "preprocessor_config.json"), []byte(text), 0o644))
 		_, err := Stated(filepath.Join(dir, "w.pth"))
 		if !errors.As(err, new(*StatedError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -108,9 +106,7 @@ func TestFetchRecordsWhatStoodBesideTheWeights(t *testing.T) {
 	from, out := filepath.Join(dir, "a", "model.safetensors"), filepath.Join(dir, "w", "convnet.safetensors")
 	err := errors.Join(os.Mkdir(filepath.Dir(from), 0o755), os.WriteFile(from, weights(t), 0o644),
 		os.WriteFile(filepath.Join(dir, "a", "preprocessor_config.json"), []byte(`{"resample": 1}`), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if _, err := Fetch(t.Context(), Options{Name: "convnet", From: from, Out: out}); err != nil {
 		t.Fatal(err)
 	}

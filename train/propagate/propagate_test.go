@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 	"hgld/train/retrieval"
 )
@@ -27,9 +28,7 @@ func TestVotesOfTheNearestImages(t *testing.T) {
 		Class:   []int32{0, 0, 1, -1, -1},
 	}
 	r, err := Run(t.Context(), cpu.New(1), in, Options{K: 2, Heat: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// The neighbours of 10° are 1° and 20°, both of class 0. Those of 60° are 90° of class 1 and 91° of class 1,
 	// cosines .8660 and .8572, nearer than 21° (.7771). So landmark 3 has half of its votes for each.
 	if len(r.Votes) != 2 || r.Votes[0].Landmark != 3 || r.Votes[0].Class != 0 || r.Votes[0].Second != 1 ||
@@ -61,9 +60,7 @@ func TestVotesOfTheNearestImages(t *testing.T) {
 func TestNearerImagesWeighMore(t *testing.T) {
 	in := Input{Vectors: turned(0, 60, 20), Owner: []int32{0, 1, 2}, Class: []int32{0, 1, -1}}
 	r, err := Run(t.Context(), cpu.New(1), in, Options{K: 2, Heat: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, b := math.Exp(math.Cos(20*math.Pi/180)/0.5), math.Exp(math.Cos(40*math.Pi/180)/0.5)
 	if v := r.Votes[0]; v.Class != 0 || math.Abs(v.Share-a/(a+b)) > 1e-6 { // cosines are float32
 		t.Errorf("%+v, want %v of class 0", v, a/(a+b))

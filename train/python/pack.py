@@ -1,7 +1,7 @@
 """Packs the wheel of hgld: the package in src, the program, the library, and the classes of the losses,
-which are generated from the library's table.
+which are generated from the table of a library that this machine can load.
 
-    python3 train/python/pack.py VERSION PLATFORM PROGRAM LIBRARY FOLDER
+    python3 train/python/pack.py VERSION PLATFORM PROGRAM LIBRARY TABLE FOLDER
 
 The same files give the same bytes.
 """
@@ -26,7 +26,8 @@ WORDS = {
     "xbm": "XBM", "rod": "ROD", "roadmap": "ROADMAP", "happier": "HAPPIER", "arcface": "ArcFace",
     "softbin": "SoftBin", "blackbox": "BlackBox", "fast": "Fast",
 }  # fmt: skip
-BASE = ("preset", "normalize", "settings", "hierarchy", "batch_size", "samples_per_class", "memory_size", "gather",
+BASE = ("preset", "normalize", "settings", "hierarchy", "batch_size", "samples_per_class", "memory_size", "reduction",
+        "gather",
         "threads", "seed", "name", "num_classes", "embedding_size")  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def loss_class(entry: dict[str, Any]) -> str:
     own = "".join(f"        {k}: {t} | None = None,\n" for k, _, t, _ in keys)
     about = "".join(f"        {k}: {text}\n" for k, _, _, text in keys)
     pairs = "".join(f"            ({path!r}, {k}),\n" for k, path, _, _ in keys)
-    doc = f'    """{entry["about"]}.\n\n    {entry["source"]}. The formula is in docs/losses.md.\n'
+    doc = f'    """{entry["about"]}.\n\n    {entry["source"]}. The formula is in docs/losses-reference.md.\n'
     if keys:
         doc += f"\n    Settings, with their values; None keeps that of the preset:\n\n{about}"
     return f'''
@@ -124,6 +125,7 @@ class {class_name(entry["name"])}(Loss):
         batch_size: int = 0,
         samples_per_class: int = 0,
         memory_size: int = 0,
+        reduction: str = "mean",
         gather: bool = True,
         threads: int = 0,
         seed: int | None = None,
@@ -140,6 +142,7 @@ class {class_name(entry["name"])}(Loss):
             batch_size=batch_size,
             samples_per_class=samples_per_class,
             memory_size=memory_size,
+            reduction=reduction,
             gather=gather,
             threads=threads,
             seed=seed,
@@ -193,13 +196,17 @@ License-Expression: Apache-2.0
 License-File: LICENSE
 License-File: LICENSES
 License-File: NOTICE
+Keywords: image retrieval,metric learning,hierarchical labels,evaluation
+Classifier: Operating System :: MacOS
+Classifier: Operating System :: Microsoft :: Windows
+Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
 Classifier: Typing :: Typed
 Requires-Python: >=3.10
 Requires-Dist: numpy>=1.22
 Provides-Extra: torch
-Requires-Dist: torch>=2.0; extra == "torch"
+Requires-Dist: torch>=2.4; extra == "torch"
 Provides-Extra: pandas
 Requires-Dist: pandas; extra == "pandas"
 Description-Content-Type: text/markdown
@@ -215,14 +222,14 @@ Tag: py3-none-{platform}
 
 def main() -> None:
     """Writes the wheel and prints its path."""
-    version, platform, program, library, folder = sys.argv[1:]
+    version, platform, program, library, table, folder = sys.argv[1:]
     info = f"hgld-{version}.dist-info"
     files: dict[str, bytes] = {}
     for path in (HERE / "src").rglob("*"):
         if path.suffix in (".py", ".typed") and path.is_file():
             files[path.relative_to(HERE / "src").as_posix()] = path.read_bytes()
     files["hgld/_version.py"] = f'"""The version of hgld."""\n\n__version__ = "{version}"\n'.encode()
-    files["hgld/torch/_losses.py"] = losses_module(table_of(Path(library))).encode()
+    files["hgld/torch/_losses.py"] = losses_module(table_of(Path(table))).encode()
     files[f"hgld/{Path(library).name}"] = Path(library).read_bytes()
     files["hgld/hgld.h"] = (HERE / "lib" / "hgld.h").read_bytes()
     files[f"hgld-{version}.data/scripts/{Path(program).name}"] = Path(program).read_bytes()

@@ -52,7 +52,7 @@ func Read(path, usage string) (*Qrels, error) {
 	}
 	defer f.Close()
 	q := &Qrels{queries: map[string]map[string]int{}}
-	in := bufio.NewReader(f)
+	in := csvfile.Text(f)
 	switch ext := filepath.Ext(path); {
 	case torchfile.Named(path), ext == ".json" && IsRevisited(usage):
 		var data []byte
@@ -98,7 +98,8 @@ func (q *Qrels) judge(query, item string, relevance int) error {
 
 func (q *Qrels) readTREC(in io.Reader) error {
 	s := bufio.NewScanner(in)
-	for line := 1; s.Scan(); line++ {
+	line := 1
+	for ; s.Scan(); line++ {
 		fields := strings.Fields(s.Text())
 		if len(fields) == 0 {
 			continue
@@ -114,6 +115,9 @@ func (q *Qrels) readTREC(in io.Reader) error {
 		if err := q.judge(fields[0], fields[2], max(relevance, 0)); err != nil {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d has more than %d bytes, want query, 0, item and relevance", line, bufio.MaxScanTokenSize)
 	}
 	return s.Err()
 }

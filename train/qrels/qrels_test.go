@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 )
 
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -37,15 +36,17 @@ func TestEveryKindOfFileIsRead(t *testing.T) {
 		{"x.csv", solution, "public", []string{"relevant"}, [3][]byte{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 2, 0},
 		{"x.qrels", "q1 0 a 2\nq1 0 b 0\n\nq1 0 c -2\nq2 Q0 b 1\n", "", []string{"relevance>=2", "relevance>=1"},
 			[3][]byte{{2, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 1, 0},
+		{"bom.qrels", "\ufeffq1 0 a 1\r\nq2 0 b 1\r\n", "", []string{"relevant"}, // as Excel and PowerShell write it
+			[3][]byte{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 0, 0}}, 1, 0},
+		{"wide.qrels", "\xff\xfeq\x001\x00 \x000\x00 \x00a\x00 \x001\x00\n\x00", "", []string{"relevant"},
+			[3][]byte{{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, 2, 0},
+		{"bom.json", "\ufeff" + `{"q1": {"positives": ["a"]}}`, "", []string{"relevant"},
+			[3][]byte{{1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}}, 2, 0},
 	} {
 		q, err := Read(write(t, c.name, c.text), c.usage)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		truth, err := q.Bind([]string{"q1", "q2", "q3"}, gallery)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !slices.Equal(q.Levels(), c.levels) || truth.Unjudged != c.unjudged || truth.Missing != c.missing {
 			t.Errorf("%s: levels %q, %d unjudged, %d missing", c.text, q.Levels(), truth.Unjudged, truth.Missing)
 		}
@@ -61,6 +62,7 @@ func TestEveryKindOfFileIsRead(t *testing.T) {
 func TestOddFilesAreErrors(t *testing.T) {
 	for want, file := range map[string][3]string{
 		"line 1 has 3 columns":                 {"x.qrels", "q 0 a\n", ""},
+		"line 2 has more than 65536 bytes":     {"x.qrels", "q 0 a 1\nq 0 " + strings.Repeat("a", 1<<17) + " 1\n", ""},
 		`line 2: relevance is "x"`:             {"x.qrels", "q 0 a 1\nq 0 b x\n", ""},
 		`relevance is "900", want a`:           {"x.qrels", "q 0 a 900\n", ""},
 		`line 2: query "q" has two judgements`: {"x.qrels", "q 0 a 1\nq 0 a 1\n", ""},
@@ -81,9 +83,7 @@ func TestOddFilesAreErrors(t *testing.T) {
 		}
 	}
 	q, err := Read(write(t, "x.qrels", "q 0 a 1\n"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for want, ids := range map[string][2][]string{
 		"no column id":                 {nil, {"a"}},
 		"have the same id":             {{"q"}, {"a", "a"}},
@@ -102,13 +102,9 @@ func TestTheGroundTruthOfRevisitedOxford(t *testing.T) {
 		"easy": {{1, J, 1}, {0, J, 0}}, "medium": {{1, J, 1}, {0, 1, 0}}, "hard": {{J, J, J}, {0, 1, 0}},
 	} {
 		q, err := Read("../../internal/torchfile/testdata/gnd.pkl", protocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		truth, err := q.Bind([]string{"q", "r"}, []string{"a", "b", "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, w := range want {
 			got := []byte{9, 9, 9}
 			if truth.Shared(got, i); !slices.Equal(got, w) {
@@ -121,13 +117,9 @@ func TestTheGroundTruthOfRevisitedOxford(t *testing.T) {
 // Ids are also paths, as those of folders are.
 func TestTheGroundTruthNamesFiles(t *testing.T) {
 	q, err := Read("../../internal/torchfile/testdata/gnd.pkl", "hard")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	truth, err := q.Bind([]string{"in/q.jpg", "r.jpg"}, []string{"x/a.jpg", "b.png", "c", "y/c.jpg", "z.jpg", "u/z.jpg"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got := make([]byte, 6)
 	if truth.Shared(got, 1); !slices.Equal(got, []byte{0, 1, 0, 0, 0, 0}) || truth.Unjudged != 0 {
 		t.Errorf("%v, %d queries without judgement", got, truth.Unjudged)
@@ -142,9 +134,7 @@ func TestTheGroundTruthNamesFiles(t *testing.T) {
 func TestNamesLeadBackToTheirRows(t *testing.T) {
 	ids := []string{"a b\t100%\n", "", "%", "a%20b", "a b", "caf\u00e9\u00a0\u3000x", "plain", "%25"}
 	row, err := Names(ids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, id := range ids {
 		name := Name(id)
 		if len(strings.Fields(name)) != 1 || strings.Fields(name)[0] != name || row[name] != i {

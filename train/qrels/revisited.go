@@ -3,6 +3,7 @@ package qrels
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +19,22 @@ func ReadRevisited(path string) ([]byte, error) {
 		return torchfile.JSON(path)
 	}
 	return regular.ReadFile(path)
+}
+
+// IsGroundTruth reports whether a file is the ground truth of Revisited Oxford or Paris: a pickle, or JSON with the
+// list gnd, or this list alone.
+func IsGroundTruth(path string) bool {
+	if torchfile.Named(path) {
+		return true
+	}
+	if filepath.Ext(path) != ".json" {
+		return false
+	}
+	data, err := regular.ReadFile(path)
+	var list []map[string]json.RawMessage
+	var whole struct{ Gnd []json.RawMessage }
+	return err == nil && (json.Unmarshal(data, &list) == nil && len(list) > 0 ||
+		json.Unmarshal(data, &whole) == nil && whole.Gnd != nil)
 }
 
 // protocols are those of metric.Truth by name.

@@ -92,7 +92,7 @@ func (t *Truth) Notes(file string, queries int) (notes []string) {
 			queries, file))
 	}
 	if t.Missing > 0 {
-		notes = append(notes, fmt.Sprintf("careful: %d positive items of %s are not in the gallery; no metric counts them "+
+		notes = append(notes, fmt.Sprintf("warning: %d positive items of %s are not in the gallery; no metric counts them "+
 			"as missed", t.Missing, file))
 	}
 	return notes

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"hgld/internal/texttable"
 	"hgld/train/device"
 	"hgld/train/metric"
 	"hgld/train/sample"
@@ -145,9 +146,11 @@ func (r *Result) gapTable(text *strings.Builder) {
 	}
 	fmt.Fprintf(text, "\ndecomposability gap of %d batches of %d, seed %d\n", r.Batches.Count, r.Batches.Size,
 		r.Batches.Seed)
+	var rows [][]string
 	for _, v := range r.Values {
 		if v.Gap != nil {
-			fmt.Fprintf(text, "%-16s  %7s\n", v.Key, percent(*v.Gap))
+			rows = append(rows, []string{v.Key, percent(*v.Gap)})
 		}
 	}
+	text.WriteString(texttable.Format("%-16s  %7s", rows...))
 }

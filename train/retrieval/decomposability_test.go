@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
 	"hgld/train/sample"
@@ -29,15 +30,11 @@ func TestGapIsTheMeanOfBatchesLessTheWhole(t *testing.T) {
 		self[i] = int32(i)
 	}
 	set, err := metric.ParseSet([]string{"AP"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: set,
 		Gap: size, GapSeed: seed}
 	got, err := Evaluate(t.Context(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	row := func(i int) []float32 { return m.Values[i*dim : (i+1)*dim] }
 	ap := func(q, level int, rows []int) float64 { // NaN without a positive
 		score := func(i int) float64 { return dot(row(q), row(i)) }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hgld/labels"
 	"hgld/train/device"
@@ -19,7 +20,7 @@ import (
 // Side is one side of an evaluation: vectors with the labels of their rows.
 type Side struct {
 	Vectors device.Array  // F32 [N,D]; absent if Stored is set
-	Stored  *Stored       // vectors that stay in their file, for a device that is the host; nil: Vectors
+	Stored  *FileVectors  // vectors that stay in their file, for a device that is the host; nil: Vectors
 	Labels  []labels.Path // labels of each row
 	IDs     []string      // for per-query values; may be nil
 
@@ -69,6 +70,8 @@ type Evaluation struct {
 	// change results.
 	Memory int
 
+	Unranked bool // EvaluateRankings: a query without a ranking has 0 in every metric; otherwise it is an error
+
 	Mean      Unit       // ByClass: every class has the same weight; empty: every query does
 	Intervals *Intervals // intervals of every figure; nil: none
 
@@ -78,7 +81,17 @@ type Evaluation struct {
 	PerQuery bool                  // keep the values of every query
 	Progress func(done, total int) // queries; may be nil
 	Observer *Observer             // extra output; nil: none
+	Ranks    Ranks                 // processes that divide the queries; nil: this one measures all
 	Timing   *Timing               // times of the parts are added to it; may be nil
+}
+
+// OwnRows is Self of a gallery that is the queries: each query is the row of its number.
+func OwnRows(queries int) []int32 {
+	rows := make([]int32, queries)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows
 }
 
 // Evaluate ranks and measures in blocks of queries. Beyond the vectors it needs O(block ·
@@ -121,10 +134,14 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 		return nil, fmt.Errorf("evaluation: %w", err)
 	}
 	defer thread.Do(func() error { shown.free(); m.free(); return nil })
-	total := len(e.Query.Labels)
-	for lo := 0; lo < total; lo += m.block {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("evaluation stopped after %d of %d queries: %w", lo, total, err)
+	total, divided := len(e.Query.Labels), newDivision(e)
+	for first := 0; first < total; first += divided.size * m.block {
+		if err := divided.check(ctx, thread); err != nil {
+			return nil, fmt.Errorf("evaluation stopped after %d of %d queries: %w", first, total, err)
+		}
+		lo := first + divided.index*m.block
+		if lo >= total {
+			break // the last blocks are those of other processes
 		}
 		hi := min(lo+m.block, total)
 		err := thread.Do(func() error {
@@ -143,6 +160,13 @@ func EvaluateOn(ctx context.Context, b device.Backend, thread *device.Thread, e 
 		if e.Progress != nil {
 			e.Progress(hi, total)
 		}
+	}
+	figures := columns
+	if gap != nil {
+		figures = slices.Concat(columns, gap.columns)
+	}
+	if err := divided.join(thread, m.block, figures, ties); err != nil {
+		return nil, fmt.Errorf("evaluation: %w", err)
 	}
 	r := newResult(e, keys, columns, ties)
 	if gap != nil {

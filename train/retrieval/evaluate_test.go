@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -22,9 +23,7 @@ import (
 func sideOf(t *testing.T, b device.Backend, m *Matrix, list []labels.Path) Side {
 	t.Helper()
 	a, err := Upload(b, m, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return Side{Vectors: a, Labels: list}
 }
 
@@ -56,9 +55,7 @@ func TestGoldenEvaluation(t *testing.T) {
 	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "metrics"), "ranking.json"), &file)
 	names := []string{"R@1", "AP", "mAP@R", "mAP@100", "ASI", "NDCG", "AP#1"}
 	set, err := metric.ParseSet(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	set = append(set, metric.HAP{Label: "pop_a1"}, metric.HAP{Relevance: metric.Power{Alpha: 5}, Label: "power_a5"})
 	b := conformance.CardOr(t, cpu.New(2))
 	for _, c := range file.Cases {
@@ -84,14 +81,10 @@ func TestGoldenEvaluation(t *testing.T) {
 					raw = c.Expected.ScoreThenRow
 				}
 				var want goldenValues
-				if err := json.Unmarshal(raw, &want); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(raw, &want))
 				e.Ties = metric.Ties(ties)
 				got, err := Evaluate(context.Background(), b, e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				checkGolden(t, got, want)
 			}
 		})
@@ -144,9 +137,7 @@ func cloud(n int) (*Matrix, []labels.Path) {
 func allMetrics(t testing.TB) metric.Set {
 	t.Helper()
 	set, err := metric.ParseSet([]string{"R@1", "R@10", "AP", "mAP@R", "H-AP", "ASI", "NDCG"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return set
 }
 
@@ -164,13 +155,9 @@ func TestBlocksAndThreadsChangeNothing(t *testing.T) {
 			Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: allMetrics(t),
 			Memory: c.memory, Threads: c.threads, PerQuery: true,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text, err := json.Marshal(got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if want == nil {
 			want = text
 		} else if !slices.Equal(text, want) {
@@ -209,13 +196,9 @@ func TestCountingIsSorting(t *testing.T) {
 					return nil
 				}
 				got, err := Evaluate(t.Context(), device, e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				text, err := json.Marshal([]any{got, seen, observer.Curves[0].Precision(), observer.Curves[1].Precision()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if want == nil {
 					want = text
 				} else if !slices.Equal(text, want) {
@@ -232,9 +215,7 @@ func TestGalleryItemsWithoutLabelsAreNegatives(t *testing.T) {
 	gallery := sideOf(t, b, &Matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, -1}, {0, 0}, {-1, -1}})
 	got, err := Evaluate(context.Background(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"},
 		Metrics: metric.Set{metric.AP{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if ap := got.Mean("AP_level0"); ap != 0.5 {
 		t.Errorf("AP %v, want 1/2: a distractor is ranked first", ap)
 	}
@@ -286,9 +267,7 @@ func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
 func TestUploadScalesRowsToUnitLength(t *testing.T) {
 	b := cpu.New(1)
 	a, err := Upload(b, &Matrix{2, []float32{3, 4, 0, 0}}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	data := make([]byte, 16)
 	b.Download(data, a)
 	side := Side{Vectors: a, Labels: []labels.Path{{0}, {0}}}
@@ -340,9 +319,7 @@ func TestResultIsJSONAndATable(t *testing.T) {
 		t.Errorf("%+v, %v", back, err)
 	}
 	var table strings.Builder
-	if err := r.Table(&table); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Table(&table))
 	want := `3 queries, 9 gallery items
 
 level          AP      R@1  skipped
@@ -358,6 +335,19 @@ H-AP            –  (3 queries skipped)
 
 // Two items share their levels in seven bits, of which one is the tie's: beyond that an
 // evaluation is refused, and up to it ties are counted rightly.
+func TestNamesOfAnyLengthKeepTheirColumns(t *testing.T) {
+	r := Result{Levels: []string{"a"}, Values: []Value{{Key: "mAP@1000_level0", Mean: 0.5},
+		{Key: "H-AP:map:0.5:0.5", Mean: 0.25}, {Key: "H-AP", Mean: 0.125}}}
+	var table strings.Builder
+	must.Do(t, r.Table(&table))
+	for _, want := range []string{"level  mAP@1000  skipped\na         50.00        0\n",
+		"H-AP:map:0.5:0.5    25.00\nH-AP                12.50\n"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("%s\nwant\n%s", &table, want)
+		}
+	}
+}
+
 func TestMostLevelsAreCounted(t *testing.T) {
 	for _, levels := range []int{MostLevels, MostLevels + 1, 2000} {
 		names, paths := make([]string, levels), make([]labels.Path, 4)
@@ -374,9 +364,7 @@ func TestMostLevelsAreCounted(t *testing.T) {
 		vectors := device.New(b, device.F32, 4, 1)
 		b.Fill(vectors, 1) // all scores are equal
 		set, err := metric.ParseSet([]string{"R@1", "H-AP"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		side := Side{Vectors: vectors, Labels: paths}
 		r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
 			Levels: names, Metrics: set})

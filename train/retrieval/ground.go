@@ -13,19 +13,19 @@ import (
 	"hgld/labels"
 )
 
-// Ground identifies what was ranked for what: equal hashes mean the same items with the same classes,
+// TaskHashes identifies what was ranked for what: equal hashes mean the same items with the same classes,
 // whatever the classes are called and however the rows are ordered.
-type Ground struct {
+type TaskHashes struct {
 	IDs     bool   `json:"ids"`            // items are known by their ids, and otherwise by their rows
 	Items   string `json:"queries_sha256"` // of the queries
 	Classes string `json:"truth_sha256"`   // of the queries with what is right for them
 	Gallery string `json:"gallery_sha256"` // of the gallery and its classes
 }
 
-// ground computes the Ground of an evaluation.
-func (e *Evaluation) ground() *Ground {
+// ground computes the TaskHashes of an evaluation.
+func (e *Evaluation) ground() *TaskHashes {
 	queries, items := e.Query.order(), e.Gallery.order()
-	g := &Ground{IDs: queries != nil && items != nil}
+	g := &TaskHashes{IDs: queries != nil && items != nil}
 	if !g.IDs {
 		queries, items = nil, nil
 	}
@@ -111,9 +111,9 @@ func (n *numbering) number(line []byte, level int, class int32) []byte {
 	return binary.LittleEndian.AppendUint32(line, number)
 }
 
-// Unlike says why two results do not measure the same task, "" if they do, as far as they record it:
+// TaskMismatch says why two results do not measure the same task, "" if they do, as far as they record it:
 // they have other classes or another gallery. Other queries are no reason, if both have those compared.
-func Unlike(a, b *Result) string {
+func TaskMismatch(a, b *Result) string {
 	switch {
 	case a.Gallery > 0 && b.Gallery > 0 && a.Gallery != b.Gallery:
 		return fmt.Sprintf("a gallery of %d items, and of %d", a.Gallery, b.Gallery)

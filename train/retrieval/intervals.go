@@ -26,10 +26,6 @@ const (
 // Units are what can be resampled or have equal weight in a mean, by the names of settings.
 var Units = registry.Table[Unit]{{Name: "query", Value: ByQuery}, {Name: "class", Value: ByClass}}
 
-// TieRules are the orders of equal scores, by the names of settings.
-var TieRules = registry.Table[metric.Ties]{{Name: "row", Value: metric.ScoreThenRow},
-	{Name: "average", Value: metric.AverageTies}}
-
 // Intervals says how the confidence intervals of a result are computed: by a bootstrap
 // over its queries or classes (see [stats.Bootstrap]).
 type Intervals struct {

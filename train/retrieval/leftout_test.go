@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
@@ -16,9 +17,7 @@ func measured(t *testing.T, e *Evaluation, query, gallery []float32, ql, gl []la
 	e.Query, e.Gallery = sideOf(t, b, &Matrix{1, query}, ql), sideOf(t, b, &Matrix{1, gallery}, gl)
 	e.Levels, e.Metrics, e.PerQuery = []string{"a", "b"}[:len(ql[0])], metric.Set{metric.AP{}}, true
 	r, err := Evaluate(context.Background(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 

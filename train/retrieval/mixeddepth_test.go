@@ -5,13 +5,14 @@ import (
 	"math"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
 )
 
-// The worked example of docs/labels.md: items by falling score, with class and parent.
+// The worked example of docs/label-semantics.md: items by falling score, with class and parent.
 var (
 	exampleScores = []float32{.95, .90, .80, .70, .60, .50, .40, .30}
 	examplePaths  = []labels.Path{{3, -1}, {0, 0}, {-1, 0}, {-1, 1}, {1, 0}, {0, -1}, {2, 1}, {3, -1}}
@@ -21,9 +22,7 @@ var (
 func evaluateExample(t *testing.T, b device.Backend, queries []labels.Path) *Result {
 	t.Helper()
 	set, err := metric.ParseSet([]string{"R@1", "AP", "ASI", "H-AP", "NDCG"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ones := make([]float32, len(queries))
 	for i := range ones {
 		ones[i] = 1
@@ -32,9 +31,7 @@ func evaluateExample(t *testing.T, b device.Backend, queries []labels.Path) *Res
 		Gallery: sideOf(t, b, &Matrix{1, exampleScores}, examplePaths), Levels: []string{"class", "parent"}, Metrics: set,
 		PerQuery: true, Threads: 2}
 	r, err := Evaluate(context.Background(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 
@@ -87,16 +84,12 @@ func TestDistractorsStayNegativesAtMixedDepth(t *testing.T) {
 // Rankings of another program, and ties, follow the same rule. The two first items have equal scores.
 func TestGivenRankingsOfMixedDepth(t *testing.T) {
 	set, err := metric.ParseSet([]string{"AP", "H-AP"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := &Evaluation{Query: Side{Labels: []labels.Path{{0, 0}}}, Gallery: Side{Labels: examplePaths},
 		Levels: []string{"class", "parent"}, Metrics: set, PerQuery: true}
 	r, err := EvaluateRankings(context.Background(), e,
 		[]Ranking{{Rows: []int32{0, 1, 2, 3, 4, 5, 6, 7}, Scores: []float64{2, 2, .8, .7, .6, .5, .4, .3}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if v := r.Mean("AP_level0"); math.Abs(v-.45) > 1e-12 {
 		t.Errorf("AP %v", v)
 	}
@@ -116,9 +109,7 @@ func TestIndependentLevelsOfMixedDepth(t *testing.T) {
 		Gallery: sideOf(t, b, &Matrix{1, exampleScores}, examplePaths), Levels: []string{"colour", "shape"},
 		Metrics: metric.Set{metric.AP{}}}
 	r, err := EvaluateIndependent(context.Background(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	// Colour: B−, A+, E−, F+, G−, H−. Shape: A+, C+, D−, E+, G−.
 	if v := r.Mean("AP_level0"); math.Abs(v-(1./2+2./4)/2) > 1e-12 {
 		t.Errorf("colour %v", v)
@@ -136,9 +127,7 @@ func TestGapOfMixedDepth(t *testing.T) {
 			Gallery: sideOf(t, b, &Matrix{1, []float32{3, 2, 1}}, []labels.Path{{-1, 0}, {1, -1}, {0, 0}}),
 			Levels:  []string{"class", "parent"}, Metrics: metric.Set{metric.AP{}}, Gap: 3}
 		r, err := Evaluate(context.Background(), b, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		// The first item is left out. One batch is the gallery.
 		if v := r.value("AP_level0"); v.Gap == nil || *v.Gap != 0 || v.Mean != 0.5 {
 			t.Errorf("%s: AP %v, gap %v", name, v.Mean, v.Gap)

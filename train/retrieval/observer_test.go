@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
@@ -27,9 +28,7 @@ func TestLookShowsTheRankingThatIsMeasured(t *testing.T) {
 		list[i], self[i] = labels.Path{int32(i % 8), int32(i % 2)}, int32(i)
 	}
 	set, err := metric.ParseSet([]string{"P@7"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, memory := range []int{1, 1 << 20} {
 		b := cpu.New(2)
 		side := sideOf(t, b, &Matrix{d, values}, list)

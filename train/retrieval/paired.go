@@ -107,7 +107,7 @@ func (p *Pairing) sameClasses(first, second *PerQuery) error {
 			}
 			other := [2]int{first.Class[p.rows[before][0]], second.Class[p.rows[before][1]]}[1-side]
 			if same := classes[1-side]; class >= 0 && other != same {
-				return fmt.Errorf("the results have other classes: queries %s and %s share one in the %s result alone",
+				return fmt.Errorf("the results use different classes: queries %s and %s share one only in the %s result",
 					p.name(first, before), p.name(first, i), [2]string{"first", "second"}[side])
 			}
 		}
@@ -194,8 +194,8 @@ func (p *Pairing) match(first, second *Result) (rows [][2]int, err error) {
 	return rows, nil
 }
 
-// Correct sets Holm of all differences of several comparisons, treated as one family.
-func Correct(list []*Pairing) {
+// CorrectHolm sets Holm of all differences of several comparisons, treated as one family.
+func CorrectHolm(list []*Pairing) {
 	var p []float64
 	for _, pairing := range list {
 		for _, d := range pairing.Differences {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
@@ -27,9 +28,7 @@ func TestPairGoesByID(t *testing.T) {
 	second := resultOf([]string{"d", "c", "x", "a", "b"}, 0.9, 0.5, 0.7, 0.2, 0.4)
 	second.PerQuery.Class = []int{5, 5, 6, 7, 7} // other numbers of the same classes
 	p, err := Pair(first, second, NewIntervals(ByQuery, 1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	d := p.Differences[0]
 	if p.Both != 4 || p.OnlyFirst != 0 || p.OnlySecond != 1 || d.Queries != 3 {
 		t.Errorf("%+v", p)
@@ -56,11 +55,11 @@ func TestPairRefuses(t *testing.T) {
 	others := resultOf([]string{"a", "b"}, 0, 1)
 	others.PerQuery.Class = []int{0, 1}
 	for want, other := range map[string]*Result{
-		`queries "a" and "b" share one in the first result alone`: others,
-		`two queries with the id "a"`:                             resultOf([]string{"a", "a"}, 0, 1),
-		"no query in common":                                      resultOf([]string{"x", "y"}, 0, 1),
-		"only one of the two results has":                         resultOf(nil, 0, 1),
-		"no per-query values":                                     {Version: 1},
+		`queries "a" and "b" share one only in the first result`: others,
+		`two queries with the id "a"`:                            resultOf([]string{"a", "a"}, 0, 1),
+		"no query in common":                                     resultOf([]string{"x", "y"}, 0, 1),
+		"only one of the two results has":                        resultOf(nil, 0, 1),
+		"no per-query values":                                    {Version: 1},
 	} {
 		if _, err := Pair(one, other, NewIntervals(ByQuery, 1), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -78,7 +77,7 @@ func TestPairRefuses(t *testing.T) {
 
 func TestCorrectTakesAllPairsForOneFamily(t *testing.T) {
 	list := []*Pairing{{Differences: []Difference{{P: 0.01}, {P: 0.04}}}, {Differences: []Difference{{P: 0.03}}}}
-	Correct(list)
+	CorrectHolm(list)
 	if a, b, c := list[0].Differences[0].Holm, list[0].Differences[1].Holm, list[1].Differences[0].Holm; a != 0.03 ||
 		b != 0.06 || c != 0.06 {
 		t.Errorf("corrected to %v, %v, %v", a, b, c)
@@ -100,9 +99,7 @@ func TestEveryFigureHasItsInterval(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		e.Threads = threads
 		r, err := Evaluate(t.Context(), b, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, v := range r.Values {
 			if v.Interval == nil || !(v.Interval[0] <= v.Mean && v.Mean <= v.Interval[1]) {
 				t.Errorf("%s: %v in %v", v.Key, v.Mean, v.Interval)
@@ -137,9 +134,7 @@ func TestMeanOverClassesCountsAClassOnce(t *testing.T) {
 	e := &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Mean: ByClass,
 		PerQuery: true}
 	r, err := Evaluate(t.Context(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, v := range r.Values {
 		byClass := map[int][]float64{}
 		for q, x := range r.PerQuery.Values[v.Key] {
@@ -171,14 +166,10 @@ func TestTiesLeaveAFigureBetweenTwoValues(t *testing.T) {
 	m := &Matrix{2, []float32{1, 0, 1, 0, 1, 0, 1, 0}}
 	side := sideOf(t, b, m, []labels.Path{{0}, {0}, {1}, {1}})
 	set, err := metric.ParseSet([]string{"R@1", "MRR", "AP"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Self: []int32{0, 1, 2, 3},
 		Levels: []string{"a"}, Metrics: set})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for key, want := range map[string]Ends{"R@1_level0": {0, 1}, "MRR_level0": {1.0 / 3, 1}, "AP_level0": {1.0 / 3, 1}} {
 		if v := r.value(key); v.Ties == nil || *v.Ties != want {
 			t.Errorf("%s is left between %v, want %v", key, v.Ties, want)

@@ -98,7 +98,7 @@ func newRanker(b device.Backend, e *Evaluation) *ranker {
 
 // Rehearse_ allocates and frees the arrays in which Evaluate ranks a block of queries, so that a
 // backend can count them. Only the numbers of rows and levels of e are read.
-func Rehearse(b device.Backend, e *Evaluation) { newRanker(b, e).free() }
+func CheckMemory(b device.Backend, e *Evaluation) { newRanker(b, e).free() }
 
 func (m *ranker) free() {
 	m.queries.free()

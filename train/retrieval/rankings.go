@@ -18,8 +18,8 @@ type Ranking struct {
 	Scores []float64
 }
 
-// ReachError says that a ranking ends before a place that a metric reads.
-type ReachError struct {
+// RankingTooShortError says that a ranking ends before a place that a metric reads.
+type RankingTooShortError struct {
 	Metric string // name of the metric
 	Query  int    // number of the query
 	ID     string // its id, or ""
@@ -28,7 +28,7 @@ type ReachError struct {
 }
 
 // Error names the places that the metric reads and the ranking has.
-func (e *ReachError) Error() string {
+func (e *RankingTooShortError) Error() string {
 	query := fmt.Sprintf("query %d", e.Query)
 	if e.ID != "" {
 		query = fmt.Sprintf("query %.80q", e.ID)
@@ -40,8 +40,9 @@ func (e *ReachError) Error() string {
 }
 
 // EvaluateRankings measures rankings made by another program, one for each query. It does not
-// read the vectors of e. Metrics are exact as far as the rankings reach; a metric that reads
-// further is a *ReachError. It fails if a row is ranked twice or is not in the gallery. Observer and
+// read the vectors of e. A query without a ranking is an error, or with e.Unranked 0 in every
+// metric. Metrics are exact as far as the rankings reach; a metric that reads further is a
+// *RankingTooShortError. It fails if a row is ranked twice or is not in the gallery. Observer and
 // Gap are not supported.
 func EvaluateRankings(ctx context.Context, e *Evaluation, list []Ranking) (*Result, error) {
 	if err := e.checkRankings(list); err != nil {
@@ -107,9 +108,10 @@ func (v *measuredView) measure(e *Evaluation, q int, r *Ranking, columns [][]flo
 	}
 	v.items, n = metric.Items(v.items[:0], v.bytes)
 	v.list.ResetItems(v.items, n)
+	missing := e.Unranked && reach == 0
 	for _, m := range v.metrics {
-		if wants := metric.Reach(m, v.list); wants > reach {
-			short := &ReachError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
+		if wants := metric.Reach(m, v.list); wants > reach && !missing {
+			short := &RankingTooShortError{Metric: m.Name(), Query: q, Wants: wants, Has: reach}
 			if e.Query.IDs != nil {
 				short.ID = e.Query.IDs[q]
 			}
@@ -118,6 +120,9 @@ func (v *measuredView) measure(e *Evaluation, q int, r *Ranking, columns [][]flo
 	}
 	v.set.Measure(v.values, v.list)
 	for i, value := range v.values {
+		if missing && value == value { // a metric that is defined
+			value = 0
+		}
 		columns[v.columns[i]][q] = value
 	}
 	v.bounds.read(q, v.list)

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"hgld/internal/texttable"
 	"hgld/train/metric"
 	"hgld/train/stats"
 )
@@ -45,7 +47,7 @@ type Result struct {
 
 	PerQuery *PerQuery `json:"per_query,omitempty"` // nil unless asked for
 
-	Ground *Ground `json:"ground,omitempty"` // what was ranked for what; nil: not recorded
+	Ground *TaskHashes `json:"ground,omitempty"` // what was ranked for what; nil: not recorded
 
 	Of *Subject `json:"of,omitempty"` // what was evaluated; nil: not recorded
 }
@@ -186,10 +188,9 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
-		Ties:     map[metric.Ties]string{metric.ScoreThenRow: "score-then-row", metric.AverageTies: "average"}[e.Ties],
+		Ties:     e.Ties.String(),
 		Levels:   e.Levels,
 		MeanOver: e.Mean, Definitions: map[string]string{},
-		Overall: map[string]Number{},
 	}
 	r.Self = r.LeftOut == r.Queries
 	r.Ground = e.ground()
@@ -205,9 +206,7 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 	for i, key := range keys {
 		r.Values = append(r.Values, Value{Key: key, Mean: Number(means[i]), Skipped: skipped[i]})
 	}
-	for name, mean := range metric.Overall(keys, means) {
-		r.Overall[name] = Number(mean)
-	}
+	r.SetOverall()
 	if e.Intervals != nil {
 		r.addIntervals(e, units, keys)
 	}
@@ -223,6 +222,19 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 		}
 	}
 	return r
+}
+
+// SetOverall computes Overall from Values.
+func (r *Result) SetOverall() {
+	var keys []string
+	var means []float64
+	for _, v := range r.Values {
+		keys, means = append(keys, v.Key), append(means, float64(v.Mean))
+	}
+	r.Overall = map[string]Number{}
+	for name, mean := range metric.Overall(keys, means) {
+		r.Overall[name] = Number(mean)
+	}
 }
 
 // leftOut counts the queries that have a row in the gallery.
@@ -250,14 +262,7 @@ func (r *Result) WithoutPositives() (levels []string) {
 }
 
 // Mean returns the mean of a metric by its key, or NaN if it was not measured.
-func (r *Result) Mean(key string) float64 {
-	for _, v := range r.Values {
-		if v.Key == key {
-			return float64(v.Mean)
-		}
-	}
-	return math.NaN()
-}
+func (r *Result) Mean(key string) float64 { return float64(r.value(key).Mean) }
 
 // Table writes the means in percent: the per-level metrics as a table of levels, the others
 // below. Half the width of an interval is printed under or after its figure.
@@ -275,19 +280,21 @@ func (r *Result) Table(w io.Writer) error {
 	}
 	text.WriteString("\n\n")
 	width := r.levelTable(&text)
-	between := "\n" // the two tables
+	var rows [][]string
 	for _, v := range r.Values {
 		if !strings.Contains(v.Key, "_level") {
-			fmt.Fprintf(&text, "%s%-*s  %7s", between, width, v.Key, percent(v.Mean))
-			between = ""
+			row := []string{v.Key, percent(v.Mean)}
 			if v.Interval != nil {
-				fmt.Fprintf(&text, "  %s", v.plusMinus())
+				row = append(row, v.plusMinus())
 			}
 			if v.Skipped > 0 {
-				fmt.Fprintf(&text, "  (%d queries skipped)", v.Skipped)
+				row = append(row, fmt.Sprintf("(%d queries skipped)", v.Skipped))
 			}
-			text.WriteString("\n")
+			rows = append(rows, row)
 		}
+	}
+	if len(rows) > 0 {
+		text.WriteString("\n" + texttable.Format(fmt.Sprintf("%%-%ds  %%7s  %%s  %%s", width), rows...))
 	}
 	if r.Intervals != nil {
 		fmt.Fprintf(&text, "\n%v\n", r.Intervals)
@@ -309,28 +316,21 @@ func (r *Result) levelTable(text *strings.Builder) (width int) {
 		}
 	}
 	width = len("level")
-	for _, level := range r.Levels {
-		width = max(width, len([]rune(level)))
-	}
-	fmt.Fprintf(text, "%-*s", width, "level")
-	for _, name := range names {
-		fmt.Fprintf(text, "  %7s", name)
-	}
-	text.WriteString("  skipped\n")
+	rows := [][]string{slices.Concat([]string{"level"}, names, []string{"skipped"})}
 	for h, level := range r.Levels {
-		fmt.Fprintf(text, "%-*s", width, level)
-		skipped, under := 0, ""
+		width = max(width, utf8.RuneCountInString(level))
+		skipped, row, under := 0, []string{level}, []string{""}
 		for _, name := range names {
 			v := r.value(fmt.Sprintf("%s_level%d", name, h))
 			skipped = max(skipped, v.Skipped)
-			fmt.Fprintf(text, "  %7s", percent(v.Mean))
-			under += fmt.Sprintf("  %7s", v.plusMinus())
+			row, under = append(row, percent(v.Mean)), append(under, v.plusMinus())
 		}
-		fmt.Fprintf(text, "  %7d\n", skipped)
+		rows = append(rows, append(row, fmt.Sprint(skipped)))
 		if r.Intervals != nil {
-			fmt.Fprintf(text, "%*s%s\n", width, "", under)
+			rows = append(rows, under)
 		}
 	}
+	text.WriteString(texttable.Format("%-5s"+strings.Repeat("  %7s", len(names)+1), rows...))
 	return width
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
@@ -19,9 +20,7 @@ func TestSearchIsExact(t *testing.T) {
 	b := cpu.New(2)
 	a := sideOf(t, b, m, list)
 	stored, err := Store(m, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	file := Side{Stored: stored}
 	self := make([]int32, n)
 	for i := range self {

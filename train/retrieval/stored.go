@@ -12,10 +12,10 @@ import (
 	"hgld/train/device"
 )
 
-// Stored is a matrix of embeddings that stays in place, such as a mapped file, while an
+// FileVectors is a matrix of embeddings that stays in place, such as a mapped file, while an
 // evaluation on the host reads it. Each panel of rows is widened and scaled when its products are
 // computed.
-type Stored struct {
+type FileVectors struct {
 	from       Vectors
 	rows, cols int
 	scale      []float64 // of each row; nil: rows are not scaled
@@ -46,8 +46,8 @@ func panelRows(rows, cols int) int {
 // whenever they are read; all-zero rows stay zero. A row that is not finite is an error that
 // names it, because its scores would have no order. v is read by several goroutines at once, for
 // as long as the result is used.
-func Store(v Vectors, unit bool) (*Stored, error) {
-	s := &Stored{from: v}
+func Store(v Vectors, unit bool) (*FileVectors, error) {
+	s := &FileVectors{from: v}
 	if s.rows, s.cols = v.Rows(); s.rows == 0 || s.cols == 0 {
 		return nil, fmt.Errorf("the embeddings are %d×%d, want at least one row and one column", s.rows, s.cols)
 	}
@@ -104,17 +104,17 @@ func (s *Side) Free(b device.Backend) error {
 }
 
 // Zeros returns the number of all-zero rows, and the first of them.
-func (s *Stored) Zeros() (count, first int) { return s.zeros, s.firstZero }
+func (s *FileVectors) Zeros() (count, first int) { return s.zeros, s.firstZero }
 
 // First returns the first n rows.
-func (s *Stored) First(n int) *Stored {
+func (s *FileVectors) First(n int) *FileVectors {
 	first := *s
 	first.rows = min(n, s.rows)
 	return &first
 }
 
 // read fills dst with the scaled rows from lo on.
-func (s *Stored) read(dst []float32, lo int) error {
+func (s *FileVectors) read(dst []float32, lo int) error {
 	return s.each(dst, lo, func(row int, x []float32) {
 		for ; s.scale != nil && len(x) > 0; row, x = row+1, x[s.cols:] {
 			if scale := s.scale[row]; scale != 1 {
@@ -126,7 +126,7 @@ func (s *Stored) read(dst []float32, lo int) error {
 
 // each reads the rows from lo on into dst. All threads read a few rows at a time and call visit
 // while they are in a cache. Of several errors it returns the one of the first rows.
-func (s *Stored) each(dst []float32, lo int, visit func(row int, x []float32)) error {
+func (s *FileVectors) each(dst []float32, lo int, visit func(row int, x []float32)) error {
 	const cached = 1 << 16 // elements
 	step := max(cached/s.cols, 1)
 	rows := len(dst) / s.cols

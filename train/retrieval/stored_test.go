@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
@@ -58,14 +59,10 @@ func TestStoredVectorsGiveTheBytesOfUploadedOnes(t *testing.T) {
 	b := cpu.New(2)
 	for _, unit := range []bool{true, false} {
 		on, err := Upload(b, m, unit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		file := &pages{Matrix: m}
 		stored, err := Store(file, unit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if count, first := stored.Zeros(); count != 1 || first != 5 {
 			t.Errorf("%d rows of zeros, the first %d, want one, row 5", count, first)
 		}
@@ -77,13 +74,9 @@ func TestStoredVectorsGiveTheBytesOfUploadedOnes(t *testing.T) {
 			}}
 			got, err := Evaluate(t.Context(), b, &Evaluation{Query: query, Gallery: gallery, Levels: []string{"a", "b"},
 				Metrics: allMetrics(t), Memory: memory, Threads: threads, PerQuery: true, Observer: observer})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			text, err := json.Marshal([]any{got, seen})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return string(text)
 		}
 		uploaded, left := Side{Vectors: on, Labels: list}, Side{Stored: stored, Labels: list}
@@ -130,9 +123,7 @@ func TestStoredVectorsThatCannotBeRead(t *testing.T) {
 	}
 	good, list := cloud(20)
 	stored, err := Store(good, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	stored.from = broken{good, 0}
 	side := Side{Stored: stored, Labels: list}
 	_, err = Evaluate(t.Context(), cpu.New(1), &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"},
@@ -145,9 +136,7 @@ func TestStoredVectorsThatCannotBeRead(t *testing.T) {
 func TestStoredVectorsNeedTheHost(t *testing.T) {
 	m, list := cloud(20)
 	stored, err := Store(m, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	side := Side{Stored: stored, Labels: list}
 	var b device.Backend = sortingDevice{cpu.New(1)}
 	_, err = Evaluate(t.Context(), b, &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"},

@@ -50,14 +50,19 @@ func (r *tieReader) read(query int, list *metric.List) {
 	}
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
-	e := r.c.ends[query]
+	r.c.add(query, r.columns, r.least, r.greatest)
+}
+
+// add adds the ranges of some figures of a query.
+func (c *tieColumns) add(query int, figures []int, least, greatest []float64) {
+	e := c.ends[query]
 	if e == nil {
-		e = &tieEnds{tied: make([]bool, r.c.figures)}
-		e.values[0], e.values[1] = make([]float64, r.c.figures), make([]float64, r.c.figures)
-		r.c.ends[query] = e
+		e = &tieEnds{tied: make([]bool, c.figures)}
+		e.values[0], e.values[1] = make([]float64, c.figures), make([]float64, c.figures)
+		c.ends[query] = e
 	}
-	for i, k := range r.columns {
-		e.tied[k], e.values[0][k], e.values[1][k] = true, r.least[i], r.greatest[i]
+	for i, k := range figures {
+		e.tied[k], e.values[0][k], e.values[1][k] = true, least[i], greatest[i]
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 )
 
@@ -13,9 +14,7 @@ func TestPartsAddUpToLessThanTheEvaluation(t *testing.T) {
 	b := cpu.New(2)
 	m, list := cloud(300)
 	stored, err := Store(m, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	side := Side{Stored: stored, Labels: list}
 	e := &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Threads: 2,
 		Timing: new(Timing)}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 	"hgld/train/device/cpu"
 	"hgld/train/metric"
@@ -12,9 +13,7 @@ import (
 func setOf(t *testing.T, names ...string) metric.Set {
 	t.Helper()
 	set, err := metric.ParseSet(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return set
 }
 
@@ -39,9 +38,7 @@ func TestIgnoredItemsAreTakenOut(t *testing.T) {
 	} {
 		e.Query.Ignore, e.Gallery.Ignore, e.Self = c.query, c.gallery, c.self
 		r, err := Evaluate(t.Context(), b, e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for h := range 2 {
 			key := []string{"_level0", "_level1"}[h]
 			if r.Mean("AP"+key) != c.ap || r.Mean("P@4"+key) != c.p4 {
@@ -69,18 +66,14 @@ func TestLabelsOnTheHostAreThoseOnTheDevice(t *testing.T) {
 	}
 	e := &Evaluation{Query: side, Gallery: side, Self: self, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Gap: 7}
 	device, err := Evaluate(t.Context(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e.Query.Ignore, e.Gallery.Ignore = make([]int32, 60), make([]int32, 60)
 	for i := range e.Query.Ignore {
 		e.Query.Ignore[i] = int32(i % 5)
 		e.Gallery.Ignore[i] = 9
 	}
 	host, err := Evaluate(t.Context(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, v := range device.Values {
 		if w := host.Values[i]; w.Mean != v.Mean || w.Skipped != v.Skipped || *w.Gap != *v.Gap {
 			t.Errorf("%s: %v of %v on the host, %v of %v on the device", v.Key, w.Mean, w.Skipped, v.Mean, v.Skipped)
@@ -99,9 +92,7 @@ func TestIndependentLevelsAreMeasuredAlone(t *testing.T) {
 	e := &Evaluation{Query: side, Gallery: side, Levels: []string{"a", "b"}, Metrics: allMetrics(t), Gap: 8,
 		Intervals: NewIntervals(ByQuery, 1), PerQuery: true}
 	got, err := EvaluateIndependent(t.Context(), b, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !got.Independent || got.Queries != 40 || got.OverallIntervals["AP"][0] >= got.Overall["AP"] {
 		t.Errorf("%+v", got)
 	}
@@ -111,9 +102,7 @@ func TestIndependentLevelsAreMeasuredAlone(t *testing.T) {
 		one.Query.Labels = column(list, h)
 		one.Gallery.Labels = one.Query.Labels
 		r, err := Evaluate(t.Context(), b, &one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, name := range []string{"R@1", "AP", "mAP@R"} {
 			v, w := r.value(name+"_level0"), got.value(name+[]string{"_level0", "_level1"}[h])
 			if v.Mean != w.Mean || *v.Interval != *w.Interval || *v.Gap != *w.Gap || (v.Ties == nil) != (w.Ties == nil) {

@@ -90,7 +90,7 @@ func (e *Evaluation) completed() *Evaluation {
 	return &full
 }
 
-// related decides by labels of mixed depth (docs/labels.md): an item whose number of shared levels in
+// related decides by labels of mixed depth (docs/label-semantics.md): an item whose number of shared levels in
 // [from, to) is not known is left out. An item without any label is a negative.
 type related struct {
 	e           *Evaluation

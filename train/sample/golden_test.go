@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -98,9 +99,7 @@ func (c samplerCase) checkMPerClass(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		// The released walk leaves batches unused; this one makes as many as there are.
 		if len(batches) != c.Expected.Most {
 			t.Fatalf("epoch %d: %d batches, %d are possible", epoch, len(batches), c.Expected.Most)
@@ -140,9 +139,7 @@ func (c samplerCase) checkHierarchical(t *testing.T) {
 	twice := false
 	for epoch := range epochs {
 		batches, err := s.Epoch(rows, 1, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(batches) != c.Expected.PerEpoch {
 			t.Fatalf("%d batches, want %d", len(batches), c.Expected.PerEpoch)
 		}
@@ -198,9 +195,7 @@ func (c samplerCase) checkRandom(t *testing.T) {
 	s := &RandomMPerClass{Batch: c.Batch, M: c.M, Batches: c.Iterations}
 	for epoch := range epochs {
 		batches, err := s.Epoch(rows, 1, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(batches) != c.Expected.Batches {
 			t.Fatalf("%d batches, want %d", len(batches), c.Expected.Batches)
 		}

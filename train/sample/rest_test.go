@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -58,9 +59,7 @@ func TestSamplersDrawTheRestIfAsked(t *testing.T) {
 		drawn := map[int]bool{}
 		for epoch := range 20 {
 			batches, err := c.s.Epoch(rows, 1, epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, row := range slices.Concat(batches...) {
 				drawn[row] = true
 			}

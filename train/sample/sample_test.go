@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
@@ -46,9 +47,7 @@ func TestEpochIsAFunctionOfSeedAndEpoch(t *testing.T) {
 		}
 		get := func(seed uint64, epoch int) string {
 			batches, err := s.Epoch(rows, seed, epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return fmt.Sprint(batches)
 		}
 		if first, again := get(3, 5), get(3, 5); first != again {
@@ -77,13 +76,9 @@ func TestOrderOfRowsOnlyRenumbersThem(t *testing.T) {
 	}
 	for name, s := range small() {
 		want, err := s.Epoch(rows, 2, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := s.Epoch(mixed, 2, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, batch := range got {
 			for i, row := range batch {
 				batch[i] = at[row]
@@ -101,9 +96,7 @@ func TestRowsWithoutClassAreLeftOut(t *testing.T) {
 	for name, s := range small() {
 		for epoch := range 5 {
 			batches, err := s.Epoch(rows, 1, epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			for _, batch := range batches {
 				if slices.Max(batch) >= 64 {
 					t.Fatalf("%s: a row without a class is drawn", name)
@@ -126,9 +119,7 @@ func TestClassesAreDrawnEquallyOften(t *testing.T) {
 	const batches = 2000
 	rows := data(4, 4, 4, 4, 4, 4, 4, 4, 4, 4)
 	drawn, err := (&RandomMPerClass{Batch: 12, M: 4, Batches: batches}).Epoch(rows, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	hits := map[int]int{}
 	for _, batch := range drawn {
 		for class := range counts(rows, batch, 0) {
@@ -146,9 +137,7 @@ func TestClassesAreDrawnEquallyOften(t *testing.T) {
 		}
 	}
 	drawn, err = (&Hierarchical{Batch: 16, M: 2, PerTuple: batches, Supers: 2, Outer: 1}).Epoch(rows, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	clear(hits)
 	for _, batch := range drawn {
 		for class := range counts(rows, batch, 0) {
@@ -166,9 +155,7 @@ func TestReduceDrawsAnewEachEpoch(t *testing.T) {
 	seen := map[int]bool{}
 	for epoch := range 30 {
 		batches, err := s.Epoch(rows, 1, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, batch := range batches {
 			for _, row := range batch {
 				seen[row] = true
@@ -210,9 +197,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 func TestBalancedClassesGoThroughTheirRowsInTurn(t *testing.T) {
 	rows := data(9, 8, 4, 3)
 	batches, err := (&Balanced{Batch: 8, M: 4, Batches: 200}).Epoch(rows, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	turn, drawn := map[int]map[int]bool{}, map[int]int{} // rows of a class since it was shuffled
 	for _, batch := range batches {
 		of := map[int][]int{}
@@ -246,9 +231,7 @@ func TestBalancedClassesGoThroughTheirRowsInTurn(t *testing.T) {
 func TestDyMLItemsHaveRowsOfEveryLevel(t *testing.T) {
 	rows := data(20, 12, 9, 30, 8, 8, 17, 25) // 129 rows, 32 items; 8 classes, 2 super-classes
 	batches, err := (&DyML{Batch: 8, M: 4}).Epoch(rows, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(batches) != 32 {
 		t.Fatalf("%d batches of one item, want 32", len(batches))
 	}
@@ -274,9 +257,7 @@ func TestDyMLItemsHaveRowsOfEveryLevel(t *testing.T) {
 
 func TestShuffledRowsComeOnceAnEpoch(t *testing.T) {
 	batches, err := (&Shuffled{Batch: 12}).Epoch(data(20, 12, 9), 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if all := slices.Concat(batches...); len(all) != 36 || repeats(all) {
 		t.Errorf("%d rows of 41, or repeats", len(all))
 	}
@@ -314,9 +295,7 @@ func TestRandomIsSplitMix64(t *testing.T) {
 	goldens.ReadJSON(t, filepath.Join(goldens.Dir(t, "samplers"), "..", "rule.json"), &rule)
 	hex := func(s string) uint64 {
 		v, err := strconv.ParseUint(s, 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return v
 	}
 	for _, u := range rule.Unit {
@@ -335,21 +314,5 @@ func TestStreamsOfDifferentKeysDiffer(t *testing.T) {
 	}
 	if NewRandom(1, 2).Uint64() == NewRandom(2, 1).Uint64() {
 		t.Error("the order of a key does not matter")
-	}
-}
-
-// 1.4 million rows of 80,000 classes, the size of GLDv2-clean's train set.
-func BenchmarkMPerClassOfGLDv2(b *testing.B) {
-	rows := make([]labels.Path, 1_400_000)
-	r := NewRandom(1)
-	for i := range rows {
-		u := r.Float64()
-		rows[i] = labels.Path{int32(80_000 * u * u)}
-	}
-	s := &MPerClass{Batch: 256, M: 4, Reduce: 8}
-	for b.Loop() {
-		if _, err := s.Epoch(rows, 1, 0); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

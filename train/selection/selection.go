@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"hgld/internal/classes"
 	"hgld/labels"
 	"hgld/train"
 	"hgld/train/embeddings"
+	"hgld/train/evaluation"
 	"hgld/train/input"
 )
 
@@ -19,10 +21,10 @@ import (
 // evaluation. Classes held out of the training and ranked among themselves are the validation. A
 // split ranked against another is the test.
 type Images struct {
-	Data        string   `yaml:"data" path:"in" store:"s3" usage:"folder of shards, or s3://bucket/prefix"`
-	Splits      []string `yaml:"splits" usage:"splits to train on"`
+	Data        string   `yaml:"data" path:"in" store:"true" usage:"folder of shards, or {store}"`
+	Splits      []string `yaml:"splits" flag:"-" usage:"splits to train on"`
 	HoldOut     float64  `yaml:"hold_out" range:"0 1" usage:"share of the finest classes to hold out for validation"`
-	HoldOutSeed uint64   `yaml:"hold_out_seed" usage:"seed that chooses the classes to hold out"`
+	HoldOutSeed uint64   `yaml:"hold_out_seed" flag:"-" usage:"seed that chooses the classes to hold out"`
 	Query       string   `yaml:"query" usage:"split of the test's queries; of vectors, by the column split of their labels"`
 	Gallery     string   `yaml:"gallery" usage:"split to rank; empty: the queries themselves"`
 
@@ -30,18 +32,19 @@ type Images struct {
 	Labels     string `yaml:"labels" path:"in" usage:"labels of the vectors, as in eval; of images, another tree than that of the shards: labels of their landmarks, such as places.csv"`
 
 	Levels  []string `yaml:"levels" usage:"label columns of the vectors, finest first; empty: those that may be levels"`
-	Missing []string `yaml:"missing" usage:"cells of the labels of vectors that mean no class, as in eval"`
+	Missing []string `yaml:"na_values" flag:"-" usage:"cells of the labels of vectors that mean no class, as in eval"`
 
-	Uneven bool `yaml:"uneven" usage:"keep vectors whose labels lack some levels, as eval does with uneven: keep"`
+	PartialLabels string `yaml:"partial_labels" flag:"-" usage:"vectors whose labels lack some levels: refuse, or keep (a missing level is unknown)"`
 
-	Also string `yaml:"also" path:"in" usage:"further parents of classes, .csv with the columns level, class and also, such as landmarks_also.csv; empty: the labels are a tree"`
+	ExtraParents string `yaml:"extra_parents" path:"in" usage:"extra parents of classes, .csv with the columns level, class and extra_parent; empty: the labels are a tree"`
 
-	Benchmarks []string `yaml:"benchmarks" path:"in" store:"s3" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
+	Benchmarks []string `yaml:"benchmarks" flag:"-" path:"in" store:"true" usage:"a test in parts, instead of query: folders of shards with one level each, in which the split query ranks the split gallery"`
 }
 
 // Default selects the training split of the folder shards.
 func Default() Images {
-	return Images{Data: "shards", Splits: []string{string(labels.Train)}, HoldOutSeed: 1}
+	return Images{Data: "shards", Splits: []string{string(labels.Train)}, HoldOutSeed: 1,
+		PartialLabels: classes.RefusePartial}
 }
 
 // String describes the selection for the record of a run.
@@ -53,8 +56,8 @@ func (s *Images) String() string {
 	if s.Embeddings != "" {
 		text = s.Embeddings
 	}
-	if s.Also != "" {
-		text += ", further parents " + s.Also
+	if s.ExtraParents != "" {
+		text += ", extra parents " + s.ExtraParents
 	}
 	if s.HoldOut > 0 {
 		text += fmt.Sprintf(", %v of the classes held out by seed %d", s.HoldOut, s.HoldOutSeed)
@@ -65,8 +68,8 @@ func (s *Images) String() string {
 // Evaluated describes the images that are evaluated.
 func (s *Images) Evaluated() string {
 	text := s.measured()
-	if s.Also != "" {
-		text += ", further parents " + s.Also
+	if s.ExtraParents != "" {
+		text += ", extra parents " + s.ExtraParents
 	}
 	return text
 }
@@ -84,11 +87,11 @@ func (s *Images) measured() string {
 	return fmt.Sprintf("%s, query %s", s.Data, s.Query)
 }
 
-// Files lists the files of the training data: a folder of shards, or vectors and labels; then further parents.
+// Files lists the files of the training data: a folder of shards, or vectors and labels; then extra parents.
 func (s *Images) Files() []string {
 	list := s.labelled()
-	if s.Also != "" {
-		list = append(list, s.Also)
+	if s.ExtraParents != "" {
+		list = append(list, s.ExtraParents)
 	}
 	return list
 }
@@ -105,7 +108,9 @@ func (s *Images) labelled() []string {
 }
 
 // Paths returns the settings that each name one file or folder.
-func (s *Images) Paths() []*string { return []*string{&s.Data, &s.Embeddings, &s.Labels, &s.Also} }
+func (s *Images) Paths() []*string {
+	return []*string{&s.Data, &s.Embeddings, &s.Labels, &s.ExtraParents}
+}
 
 // Set is an opened folder of shards.
 type Set interface {
@@ -150,8 +155,8 @@ type Opener struct {
 	Verify func(path string) error
 	// Recorded is [embeddings.Input.Recorded]; it may be nil.
 	Recorded func(path string) bool
-	// Say receives remarks on labels of vectors and on held-out classes; it may be nil.
-	Say func(format string, args ...any)
+	// Log receives remarks on labels of vectors and on held-out classes; it may be nil.
+	Log func(format string, args ...any)
 }
 
 // Data is the result of opening a selection. Query holds the queries of the test or, without a
@@ -205,10 +210,10 @@ func (s *Images) Open(o Opener) (*Data, error) {
 		return nil, misfit(err)
 	}
 	d, err := s.open(o)
-	if err != nil || s.Also == "" {
+	if err != nil || s.ExtraParents == "" {
 		return d, err
 	}
-	if err := d.openFurther(s.Also, o); err != nil {
+	if err := d.openExtra(s.ExtraParents, o); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -232,14 +237,16 @@ func (s *Images) open(o Opener) (*Data, error) {
 
 // check returns an error for settings that exclude each other.
 func (s *Images) check() error {
-	switch {
+	switch _, err := classes.KeepsPartial(s.PartialLabels); {
+	case err != nil:
+		return err
 	case s.Embeddings != "" && len(s.Benchmarks) > 0:
 		return errors.New("benchmarks name images, but embeddings is " + s.Embeddings)
 	case s.Gallery != "" && s.Query == "":
 		return fmt.Errorf("gallery is %.80q, but no query split ranks it", s.Gallery)
-	case s.Also != "" && len(s.Benchmarks) > 0:
-		return errors.New("benchmarks have one level each, in which classes have no further parents: leave out also, or " +
-			"evaluate a split as the test")
+	case s.ExtraParents != "" && len(s.Benchmarks) > 0:
+		return errors.New("benchmarks have one level each, in which classes have no extra parents: leave out " +
+			"extra_parents, or evaluate a split as the test")
 	case len(s.Splits) == 0:
 		return errors.New("splits is empty: name at least one, such as train")
 	case len(s.Benchmarks) > 0 && s.Query != "":
@@ -253,11 +260,9 @@ func (s *Images) check() error {
 // chooses its rows and those to train on. Otherwise all are trained on but the classes held out.
 func (s *Images) openVectors(o Opener) (*Data, error) {
 	in := &embeddings.Input{Embeddings: s.Embeddings, Labels: s.Labels, Open: o.Vectors, Verify: o.Verify,
-		Columns: s.Levels, Missing: s.Missing, Uneven: s.Uneven, Part: "train", Recorded: o.Recorded,
-		Say: o.Say}
-	if in.Say == nil {
-		in.Say = func(string, ...any) {}
-	}
+		Labelling: embeddings.Labelling{Columns: s.Levels, Missing: s.Missing, Part: "train",
+			Partial:  s.PartialLabels == classes.KeepPartial,
+			Recorded: o.Recorded, Log: o.Log}}
 	if s.Query != "" {
 		in.Part = ""
 	}
@@ -267,11 +272,11 @@ func (s *Images) openVectors(o Opener) (*Data, error) {
 	}
 	d := &Data{Data: train.Data{Train: all}}
 	if s.Query != "" {
-		err = d.choose(s, vectorSet{all}, o.Say)
+		err = d.choose(s, vectorSet{all}, o.Log)
 	} else {
-		err = d.holdOut(s, o.Say)
+		err = d.holdOut(s, o.Log)
 	}
-	if err == nil && !s.Uneven {
+	if err == nil && s.PartialLabels != classes.KeepPartial {
 		err = wholeRows(d.Train, all.LabelFile())
 	}
 	return d, misfit(err)
@@ -323,7 +328,7 @@ func (d *Data) openImages(s *Images, o Opener) error {
 	}
 	d.sets = append(d.sets, set)
 	if s.Labels == "" {
-		return misfit(d.choose(s, set, o.Say))
+		return misfit(d.choose(s, set, o.Log))
 	}
 	if len(s.Benchmarks) > 0 {
 		return misfit(errors.New("benchmarks have trees of their own: leave out labels, or evaluate a split as the test"))
@@ -337,7 +342,7 @@ func (d *Data) openImages(s *Images, o Opener) error {
 	if err != nil {
 		return err
 	}
-	return misfit(d.choose(s, &otherTree{set, s.Labels, table, o.Say}, o.Say))
+	return misfit(d.choose(s, &otherTree{set, s.Labels, table, o.Log}, o.Log))
 }
 
 // otherTree is a folder of shards whose images have the classes of a file of labels.
@@ -345,7 +350,7 @@ type otherTree struct {
 	Set
 	path  string
 	table *labels.Table
-	say   func(format string, args ...any)
+	log   func(format string, args ...any)
 }
 
 // Split returns the images of a split that have a label.
@@ -358,29 +363,29 @@ func (t *otherTree) Split(name labels.Split) (input.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s, split %s: %w", t.path, name, err)
 	}
-	if left := d.Len() - s.Len(); left > 0 && t.say != nil {
-		t.say("%s: %d of %d images of the split %s have no label there, and are left out", t.path, left, d.Len(), name)
+	if left := d.Len() - s.Len(); left > 0 && t.log != nil {
+		t.log("%s: %d of %d images of the split %s have no label there, and are left out", t.path, left, d.Len(), name)
 	}
 	return s, nil
 }
 
-// openFurther reads further parents of the classes of the data.
-func (d *Data) openFurther(path string, o Opener) error {
+// openExtra reads extra parents of the classes of the data.
+func (d *Data) openExtra(path string, o Opener) error {
 	if o.Verify != nil {
 		if err := o.Verify(path); err != nil {
 			return err
 		}
 	}
 	var err error
-	if d.Further, err = labels.OpenFurtherParents(path); err != nil {
+	if d.ExtraParents, err = labels.OpenExtraParents(path); err != nil {
 		return err
 	}
-	parents, err := train.ParentsOf(d.Further, d.Train, d.Validation, d.Query, d.Gallery)
+	parents, err := evaluation.ParentsOf(d.ExtraParents, d.Train, d.Validation, d.Query, d.Gallery)
 	if err != nil {
 		return misfit(err)
 	}
-	if o.Say != nil {
-		parents.Report(path, d.Further, o.Say)
+	if o.Log != nil {
+		parents.Report(path, d.ExtraParents, o.Log)
 	}
 	return nil
 }
@@ -398,7 +403,7 @@ func (d *Data) openBenchmarks(folders []string, o Opener) error {
 		if err != nil {
 			return misfit(err)
 		}
-		b := train.Benchmark{Query: query}
+		b := evaluation.Benchmark{Query: query}
 		if gallery, err := set.Split(labels.Gallery); err == nil {
 			b.Gallery = gallery
 		}
@@ -407,7 +412,7 @@ func (d *Data) openBenchmarks(folders []string, o Opener) error {
 	return nil
 }
 
-func (d *Data) choose(s *Images, set Set, say func(format string, args ...any)) error {
+func (d *Data) choose(s *Images, set Set, log func(format string, args ...any)) error {
 	var parts []input.Dataset
 	for _, name := range s.Splits {
 		part, err := set.Split(labels.Split(name))
@@ -420,7 +425,7 @@ func (d *Data) choose(s *Images, set Set, say func(format string, args ...any)) 
 	if len(parts) > 1 {
 		d.Train = input.Join(parts...)
 	}
-	if err := d.holdOut(s, say); err != nil {
+	if err := d.holdOut(s, log); err != nil {
 		return err
 	}
 	gallery := s.Gallery
@@ -444,7 +449,7 @@ func (d *Data) choose(s *Images, set Set, say func(format string, args ...any)) 
 }
 
 // holdOut keeps classes for the validation, if HoldOut asks for it.
-func (d *Data) holdOut(s *Images, say func(format string, args ...any)) error {
+func (d *Data) holdOut(s *Images, log func(format string, args ...any)) error {
 	if s.HoldOut == 0 {
 		return nil
 	}
@@ -452,9 +457,9 @@ func (d *Data) holdOut(s *Images, say func(format string, args ...any)) error {
 	if err != nil {
 		return err
 	}
-	if say != nil {
+	if log != nil {
 		for _, l := range input.LoneClasses(d.Train, held) {
-			say("careful: %s", l)
+			log("warning: %s", l)
 		}
 	}
 	d.Train, d.Validation, d.Query = rest, held, held

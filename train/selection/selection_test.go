@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/testfile"
 	"hgld/labels"
 	"hgld/train/input"
@@ -87,9 +88,7 @@ func TestSelectionNamesTrainingAndTest(t *testing.T) {
 			s := Default()
 			c.change(&s)
 			d, closed, err := open(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if d.Train.Len() != c.images || id(d.Query) != c.query || id(d.Gallery) != c.gallery || s.Evaluated() != c.about {
 				t.Errorf("%d images, query %q, gallery %q, %q", d.Train.Len(), id(d.Query), id(d.Gallery), s.Evaluated())
 			}
@@ -105,9 +104,7 @@ func TestHeldOutClassesAreNotTrainedOn(t *testing.T) {
 	s := Default()
 	s.HoldOut = 0.5
 	d, _, err := open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if d.Train.Len() != 4 || d.Validation.Len() != 4 || d.Query != d.Validation {
 		t.Fatalf("%d images to train on, %d held out", d.Train.Len(), d.Validation.Len())
 	}
@@ -127,9 +124,7 @@ func TestBenchmarkWithoutAGalleryRanksItsQueries(t *testing.T) {
 	s := Default()
 	s.Benchmarks = []string{"part"}
 	d, closed, err := open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := d.Evaluated(); len(got) != 2 || id(got[0]) != "part/query0" || got[1] != nil {
 		t.Errorf("evaluated: %v", got)
 	}
@@ -201,13 +196,11 @@ func TestHoldOutSaysWhereTwoLevelsAreOne(t *testing.T) {
 		s := Default()
 		s.HoldOut = share
 		_, err := s.Open(Opener{Shards: func(string) (Set, error) { return one{data}, nil },
-			Say: func(format string, args ...any) { text += fmt.Sprintf(format, args...) + "\n" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+			Log: func(format string, args ...any) { text += fmt.Sprintf(format, args...) + "\n" }})
+		must.Do(t, err)
 		return text
 	}
-	want := regexp.MustCompile(`^careful: hold_out: 2 of 2 held-out classes of the level coarse have one ` +
+	want := regexp.MustCompile(`^warning: hold_out: 2 of 2 held-out classes of the level coarse have one ` +
 		`held-out class of fine, such as A with a[0-3]: they have the same positives at both levels; ` +
 		`a larger share would hold out more of [12] of them\n$`)
 	if got := said(0.3); !want.MatchString(got) {
@@ -229,9 +222,7 @@ func TestLabelsReplaceTheTreeOfTheShards(t *testing.T) {
 		{"split": "train", "landmark_id": 2, "names": ["a", "Rom", "Italia"]},
 		{"split": "train", "landmark_id": 3, "names": ["c", "", ""], "reason": "place_unknown"}]}`)
 	d, _, err := open(Images{Data: "shards", Splits: []string{"train"}, Query: "test", Gallery: "val", Labels: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, side := range []input.Dataset{d.Train, d.Query, d.Gallery} {
 		if side.Len() != 6 || !slices.Equal(side.Levels(), []string{"level", "town", "country"}) ||
 			!slices.Equal(side.Classes(1), []string{"Rom", "Roma"}) {

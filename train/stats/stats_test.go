@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/sample"
 )
 
@@ -100,9 +101,7 @@ func TestGoldenPairedIsSciPys(t *testing.T) {
 	for _, c := range readGolden(t).Student {
 		for text, want := range c.Intervals {
 			confidence, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got := Paired(differences(c.A, c.B), confidence)
 			near(t, c.Name+", "+text, got.Interval, want, 1e-9)
 			if math.Abs(got.P-c.P) > 1e-9 {
@@ -217,38 +216,18 @@ func TestIntervalsOfFewUnits(t *testing.T) {
 	if got := b.Intervals(ByQuery(nil)); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
+	for n, want := range map[int]float64{2: .5, 3: .25, 6: 1. / 32} { // of the exact sign test, 2·2^−n
+		same := slices.Repeat([]float64{0.1 + 0.2}, n)
+		same[0] = 0.3 // the same but for rounding
+		if got := Paired(same, 0.95); got.P != want || !math.IsInf(got.Interval.High-got.Interval.Low, 1) {
+			t.Errorf("of %d equal differences: %+v, want P %v and no interval", n, got, want)
+		}
+	}
+	if none := Paired([]float64{0, 0, 0}, 0.95); none.P != 1 || none.Mean != 0 {
+		t.Errorf("of no difference: %+v", none)
+	}
 	one := Paired([]float64{0.3}, 0.95)
 	if one.Mean != 0.3 || !math.IsInf(one.Interval.High, 1) || !math.IsNaN(one.P) {
 		t.Errorf("of one difference: %+v", one)
-	}
-}
-
-// The size of Stanford Online Products: 60,502 queries, three levels of five metrics and
-// three graded ones.
-func BenchmarkIntervalsOfSOP(b *testing.B) {
-	columns := make([][]float64, 18)
-	r := sample.NewRandom(1)
-	for k := range columns {
-		for range 60502 {
-			columns[k] = append(columns[k], r.Float64())
-		}
-	}
-	table := ByQuery(columns)
-	for b.Loop() {
-		Bootstrap{Confidence: 0.95, Resamples: 2000, Method: Expanded}.Intervals(table)
-	}
-}
-
-func BenchmarkSignFlipOfSOP(b *testing.B) {
-	columns := make([][]float64, 18)
-	r := sample.NewRandom(1)
-	for k := range columns {
-		for range 60502 {
-			columns[k] = append(columns[k], r.Float64()-0.5)
-		}
-	}
-	table := ByQuery(columns)
-	for b.Loop() {
-		SignFlip(table, 1000, 1, 0)
 	}
 }

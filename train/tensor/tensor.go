@@ -80,20 +80,6 @@ func (t *Tensor) Slice(lo, hi int) *Tensor {
 // Reshape returns the same elements with other dimensions.
 func (t *Tensor) Reshape(dims ...int) *Tensor { return From(t.Data, dims...) }
 
-// Transpose returns a copy of a matrix with rows and columns exchanged.
-func (t *Tensor) Transpose() *Tensor {
-	if len(t.Dims) != 2 {
-		panic(fmt.Sprintf("tensor: transpose of %v", t.Dims))
-	}
-	out := New(t.Dims[1], t.Dims[0])
-	for i := range t.Dims[0] {
-		for j, v := range t.Row(i) {
-			out.Data[j*t.Dims[0]+i] = v
-		}
-	}
-	return out
-}
-
 // Of converts a tensor of a file, of any type.
 func Of(f tensorfile.Tensor) (*Tensor, error) {
 	data, err := f.Float32()
@@ -161,13 +147,6 @@ func (t *Tensor) Upload(b device.Memory, dst device.Array) {
 	b.Upload(wide, t.bytes())
 	b.Copy(dst, wide)
 	b.Free(wide.Buf)
-}
-
-// ToDevice allocates an F32 array of t's shape and uploads t.
-func (t *Tensor) ToDevice(b device.Memory) device.Array {
-	a := device.New(b, device.F32, t.Dims...)
-	t.Upload(b, a)
-	return a
 }
 
 // FromDevice downloads an array of any type as float32 and waits for it.

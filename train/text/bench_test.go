@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 )
 
@@ -27,9 +28,7 @@ func prompts(b *testing.B) []string {
 		return list
 	}
 	data, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
@@ -77,9 +76,7 @@ func BenchmarkEncode(b *testing.B) {
 // BenchmarkBPE tokenizes on one thread. "first" remembers no words.
 func BenchmarkBPE(b *testing.B) {
 	v, err := NewBPE()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	texts := prompts(b)
 	encode := v.Encoder(77)
 	b.Run("first", func(b *testing.B) {
@@ -108,9 +105,7 @@ func BenchmarkWordPiece(b *testing.B) {
 		b.Skip(err)
 	}
 	w, err := NewWordPiece(vocabulary, true, 256)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	texts := prompts(b)
 	defer measured(b, len(texts))()
 	for b.Loop() {

@@ -16,6 +16,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/tensor"
@@ -93,9 +94,7 @@ func poisoned(threads int) device.Backend {
 func readTensor(t *testing.T, path, name string) *tensor.Tensor {
 	t.Helper()
 	x, err := tensor.Read(path, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return x
 }
 
@@ -134,9 +133,7 @@ func states(t *testing.T, b device.Backend, net network, ids []int32) [][]float3
 	defer p.end()
 	p.show = func(x device.Array) {
 		y, err := tensor.FromDevice(b, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out = append(out, y.Data)
 	}
 	net.forward(p, []job{{ids: ids}})
@@ -150,9 +147,7 @@ func TestGoldenText(t *testing.T) {
 	for name, m := range cases.Models {
 		t.Run("text/"+name, func(t *testing.T) {
 			compare, err := m.test(dir, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			compare(t)
 		})
 	}
@@ -171,18 +166,12 @@ func TestGoldenTextRunsFurtherCases(t *testing.T) {
 		}
 		for _, f := range files {
 			data, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			to := filepath.Join(further, name+strings.TrimPrefix(filepath.Base(f), from))
-			if err := os.WriteFile(to, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(to, data, 0o644))
 		}
 		compare, err := cases.Models[from].test(further, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		compare(t)
 	}
 	for name, m := range map[string]goldenModel{"none": {}, "absent": {Positions: 8}, "unpacked": {Package: "x"}} {
@@ -195,9 +184,7 @@ func TestGoldenTextRunsFurtherCases(t *testing.T) {
 func goldenBERT(t *testing.T, dir, name string, m goldenModel, weights string) {
 	b := poisoned(0)
 	net, _, _, err := readBERT(b, weights, bertConfig{Activation: m.Activation, Heads: m.Heads, Eps: m.Eps})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	expected := filepath.Join(dir, name+".expected.safetensors")
 	ids, mask := readTensor(t, expected, "input_ids"), readTensor(t, expected, "attention_mask")
 	for i := range ids.Rows() {
@@ -246,9 +233,7 @@ func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 	}
 	goldens.ReadJSON(t, filepath.Join(dir, stem+".json"), &want)
 	e, err := OpenBERT(poisoned(0), Files{Weights: filepath.Join(folder, "model.safetensors")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tokenize := e.tokens()
 	for i, text := range want.Texts {
 		if got := tokenize(text); !slices.Equal(got, want.IDs[i]) {
@@ -256,9 +241,7 @@ func goldenPackage(t *testing.T, dir, stem string, m goldenModel) {
 		}
 	}
 	got, err := e.Encode(context.Background(), want.Texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	embeddings := readTensor(t, filepath.Join(dir, stem+".safetensors"), "embeddings")
 	for i, row := range got {
 		near(t, want.Texts[i], row, embeddings.Row(i), 2e-5) // float32 in another order loses 8e-7 (README of the goldens)

@@ -1,5 +1,10 @@
 package text
 
+import (
+	"cmp"
+	"container/heap"
+)
+
 // pair is a possible merge of a token with the next one.
 type pair struct {
 	merge
@@ -7,16 +12,13 @@ type pair struct {
 	left, right int32
 }
 
-// before orders merges: lowest rank first, then leftmost.
-func (p pair) before(q pair) bool { return p.rank < q.rank || p.rank == q.rank && p.at < q.at }
-
 // joiner merges the tokens of words. It reuses its memory for every word.
 type joiner struct {
 	merges map[[2]int32]merge
 	ids    []int32
 	next   []int32 // index of the next remaining token
 	prev   []int32
-	heap   []pair // the pair to merge next is in front
+	heap   pairs // by rank, then from the left
 }
 
 // gone replaces the id of a token that was merged into the previous one.
@@ -34,7 +36,7 @@ func (j *joiner) join(ids []int32) []int32 {
 	}
 	left := len(ids)
 	for len(j.heap) > 0 {
-		p := j.pop()
+		p := heap.Pop(&j.heap).(pair)
 		second := j.next[p.at]
 		if ids[p.at] != p.left || int(second) == len(ids) || ids[second] != p.right {
 			continue // one of the two has been merged with another
@@ -66,36 +68,21 @@ func (j *joiner) offer(at int32) {
 	if !ok {
 		return
 	}
-	h := append(j.heap, pair{m, at, left, right})
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h[i].before(h[up]) {
-			break
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-	j.heap = h
+	heap.Push(&j.heap, pair{m, at, left, right})
 }
 
-// pop takes the first pair from the heap.
-func (j *joiner) pop() pair {
-	h := j.heap
-	first, n := h[0], len(h)-1
-	h[0] = h[n]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < n; child++ {
-			if h[child].before(h[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			break
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
-	j.heap = h[:n]
-	return first
+// pairs is a heap with the pair to merge next in front.
+type pairs []pair
+
+func (h pairs) Len() int { return len(h) }
+func (h pairs) Less(i, k int) bool {
+	return cmp.Or(cmp.Compare(h[i].rank, h[k].rank), cmp.Compare(h[i].at, h[k].at)) < 0
+}
+func (h pairs) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
+func (h *pairs) Push(p any)   { *h = append(*h, p.(pair)) }
+
+func (h *pairs) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }

@@ -161,18 +161,7 @@ func (n *naming) options(f Files, o *CLIPOptions) error {
 
 // complete fills empty fields with the given values.
 func (o *CLIPOptions) complete(activation string, heads int, eps float32) error {
-	if o.Activation == "" {
-		o.Activation = activation
-	}
-	if o.Heads == 0 {
-		o.Heads = heads
-	}
-	if o.Eps == 0 {
-		o.Eps = eps
-	}
-	if o.Eps == 0 {
-		o.Eps = 1e-5
-	}
+	o.Activation, o.Heads, o.Eps = cmp.Or(o.Activation, activation), cmp.Or(o.Heads, heads), cmp.Or(o.Eps, eps, 1e-5)
 	_, known := activations[o.Activation]
 	switch {
 	case o.Activation == "":
@@ -200,9 +189,7 @@ func readCLIP(w *weights, n *naming, o CLIPOptions) (*causalNet, clipSize, error
 	if n.transposed {
 		s.vector = out[1]
 	}
-	if s.heads == 0 {
-		s.heads = s.width / 64
-	}
+	s.heads = cmp.Or(s.heads, s.width/64)
 	if s.tokens < 2 || s.layers < 1 {
 		return nil, s, errors.Join(fmt.Errorf("%s: %d layers for %d tokens, want at least one layer and two tokens", w.path,
 			s.layers, s.tokens), w.file.Close())

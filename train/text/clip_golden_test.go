@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // goldenCLIP compares a tower under each of its namings, a file of weights for each,
@@ -17,13 +18,9 @@ func goldenCLIP(t *testing.T, dir, name string, m goldenModel, weights []string)
 	for _, file := range weights {
 		b := poisoned(0)
 		w, err := openWeights(b, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		net, size, err := readCLIP(w, clipNames(w), CLIPOptions{Activation: m.Activation, Heads: m.Heads, Eps: m.Eps})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if size.layers != m.Layers || size.width != m.Hidden {
 			t.Errorf("%+v", size)
 		}
@@ -58,9 +55,7 @@ func TestGoldenBPE(t *testing.T) {
 	}
 	goldens.ReadJSON(t, goldens.Shared(t, "data", "clip", "tokenizer_vectors.json"), &cases)
 	v, err := NewBPE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	encode := v.Encoder(77)
 	for i, c := range cases {
 		t.Run(fmt.Sprintf("clip/%d", i), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/testing/must"
 	"hgld/train/device/cpu"
 	"hgld/train/nn"
 )
@@ -87,12 +88,8 @@ func folder(t *testing.T, tensors []tensorfile.Tensor, beside map[string]string)
 	path := writeWeights(t, tensors)
 	for name, text := range beside {
 		at := filepath.Join(filepath.Dir(path), name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(at), 0o755))
+		must.Do(t, os.WriteFile(at, []byte(text), 0o644))
 	}
 	return Files{Weights: path, SHA256: "5a"}
 }
@@ -106,13 +103,9 @@ func both(t *testing.T, threads int) map[string]*encoder {
 	t.Helper()
 	clip, err := OpenCLIP(cpu.New(threads), folder(t, smallCLIP(), nil),
 		CLIPOptions{Activation: "gelu", Heads: smallHeads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bert, err := OpenBERT(cpu.New(threads), folder(t, smallBERT(), bertFiles))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return map[string]*encoder{"clip": &clip.encoder, "bert": &bert.encoder}
 }
 
@@ -130,14 +123,10 @@ func odd() []string {
 func TestVectorOfATextDependsOnNothingElse(t *testing.T) {
 	for name, e := range both(t, 2) {
 		all, err := e.Encode(t.Context(), odd())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, text := range odd() {
 			alone, err := e.Encode(t.Context(), []string{text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if !slices.Equal(alone[0], all[i]) {
 				t.Errorf("%s: %.40q: %v alone, %v among others", name, text, alone[0], all[i])
 			}
@@ -156,13 +145,9 @@ func TestVectorsAreTheSameOnAnyNumberOfThreads(t *testing.T) {
 	one, two := both(t, 1), both(t, 2)
 	for name, e := range one {
 		a, err := e.Encode(t.Context(), odd())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := two[name].Encode(t.Context(), odd())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range a {
 			if !slices.Equal(a[i], b[i]) {
 				t.Fatalf("%s: text %d differs", name, i)
@@ -240,14 +225,10 @@ func TestWeightsThatDoNotFitAreNamed(t *testing.T) {
 	}
 	f := folder(t, smallCLIP(), nil)
 	data, err := os.ReadFile(f.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var damaged *tensorfile.FormatError
 	for _, n := range []int{0, 7, 100, len(data) / 2, len(data) - 1} {
-		if err := os.WriteFile(f.Weights, data[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f.Weights, data[:n], 0o644))
 		if _, err := OpenCLIP(cpu.New(1), f, CLIPOptions{Activation: "gelu"}); !errors.As(err, &damaged) {
 			t.Errorf("%d bytes of %d: %v", n, len(data), err)
 		}
@@ -340,16 +321,12 @@ func TestBERTReadsFilesOfLaterVersions(t *testing.T) {
 	older, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
 		"vocab.txt":             smallVocabulary,
 		"1_Pooling/config.json": `{"word_embedding_dimension":16,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`, "sentence_bert_config.json": `{"max_seq_length":9}`}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	later, err := OpenBERT(cpu.New(1), folder(t, smallBERT(), map[string]string{"config.json": bertFiles["config.json"],
 		"tokenizer.json":   vocabularyJSON,
 		"pool/config.json": `{"embedding_dimension":16,"pooling_mode":"cls"}`, "tokenizer_config.json": `{"do_lower_case":true,"strip_accents":null,"model_max_length":9}`,
 		"modules.json": `[{"type":"a.transformer.Transformer","path":""},{"type":"a.pooling.Pooling","path":"pool"}]`}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if later.Name() != older.Name() || !strings.Contains(later.Name(), "pooling=cls,tokens=9,") {
 		t.Errorf("%s, and before %s", later.Name(), older.Name())
 	}
@@ -364,23 +341,17 @@ func TestBERTReadsFilesOfLaterVersions(t *testing.T) {
 func TestWeightsOfOtherTypesAreConverted(t *testing.T) {
 	list := smallBERT()
 	want, err := both(t, 1)["bert"].Encode(t.Context(), []string{"church of saints"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, x := range list {
 		wide, err := x.Float64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		list[i].DType, list[i].Data = "F64", nil
 		for _, v := range wide {
 			list[i].Data = binary.LittleEndian.AppendUint64(list[i].Data, math.Float64bits(v))
 		}
 	}
 	e, err := OpenBERT(cpu.New(1), folder(t, list, bertFiles))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := e.Encode(t.Context(), []string{"church of saints"}); err != nil || !slices.Equal(got[0], want[0]) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}

@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hgld/internal/regular"
 	"io/fs"
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"hgld/internal/regular"
 )
 
 // Files names the safetensors file of an encoder and its SHA-256, which is part of the

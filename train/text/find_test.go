@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Of several files in a folder the preferred weights are found, and a pickle only by its name.
@@ -14,9 +16,7 @@ func TestWeightsAreFoundBesideOthers(t *testing.T) {
 	folder := t.TempDir()
 	add := func(name string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(name), 0o644))
 		return path
 	}
 	none, pickled := new(NoWeightsError), new(PickleError)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // TestForeignTokens compares both tokenizers with ids that others gave, in the
@@ -25,21 +26,13 @@ func TestForeignTokens(t *testing.T) {
 	}
 	goldens.ReadJSON(t, filepath.Join(dir, "tokens.json"), &want)
 	vocabulary, err := os.ReadFile(filepath.Join(dir, "vocab.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	words, err := NewWordPiece(vocabulary, true, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cased, err := NewWordPiece(vocabulary, false, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bpe, err := NewBPE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	encoders := map[string]func(string) []int32{"wordpiece": words.Encoder(), "wordpiece-cased": cased.Encoder(),
 		"bpe": bpe.Encoder(77)}
 	for name, cases := range want {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 )
@@ -17,23 +18,15 @@ func TestDevicesWithoutWaysGiveTheSameVectors(t *testing.T) {
 	want := both(t, 1)
 	clip, err := OpenCLIP(plain{cpu.New(1)}, folder(t, smallCLIP(), nil),
 		CLIPOptions{Activation: "gelu", Heads: smallHeads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	bert, err := OpenBERT(plain{cpu.New(1)}, folder(t, smallBERT(), bertFiles))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	texts := odd()[:30]
 	for name, e := range map[string]*encoder{"clip": &clip.encoder, "bert": &bert.encoder} {
 		a, err := e.Encode(t.Context(), texts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		b, err := want[name].Encode(t.Context(), texts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i := range a {
 			near(t, name+": "+texts[i][:min(20, len(texts[i]))], a[i], b[i], tiny)
 		}
@@ -61,13 +54,9 @@ func TestFirstTokenIsPooledWhereTheModelSaysSo(t *testing.T) {
 	}
 	f := folder(t, smallBERT(), files)
 	e, err := OpenBERT(cpu.New(1), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	got, err := e.Encode(t.Context(), []string{"church of saints", "road"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	mean := both(t, 1)["bert"]
 	all := states(t, mean.b, mean.net, e.tokens()("church of saints"))
 	first := all[len(all)-3][:smallWidth] // before mean and length

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 
 	"github.com/chromedp/chromedp/kb"
@@ -118,7 +119,7 @@ func TestOneKeyDecidesAllDifferencesOfAPair(t *testing.T) {
 	s, b := openPage(t, dir, adjudicating("anna.jsonl", "ben.jsonl")...)
 	b.Until("five differences", `document.querySelectorAll(".duel").length === 5`)
 	titles := eval[[]string](b, `[...document.querySelectorAll("#grid .break")].map((e) => e.textContent)`)
-	if want := []string{"castle or fort · 3 labels", "other pairs of groups · 2"}; !slices.Equal(titles, want) {
+	if want := []string{"castle or fort · 3 tags", "other pairs of groups · 2"}; !slices.Equal(titles, want) {
 		t.Errorf("the headings are %q, want %q", titles, want)
 	}
 	b.Readable("light-1280-pairs")
@@ -164,7 +165,7 @@ func TestThreeCuratorsAndCardsInPlaceOfTheRowsOfDifferences(t *testing.T) {
 	}
 	// Of nine pairs of curators and labels, two agree: ben and cid on palace and fortress.
 	b.Until("the agreement", `document.querySelector("#side").textContent.includes("two agree0.222") && document.querySelector("#side").textContent.includes("ben, cid0.667 · κ 0.000")`)
-	b.Until("the keys", `document.querySelector("#head").textContent.endsWith(" · 1 … 3 take an answer, 4 … 6 take it for all of the case")`)
+	b.Until("the keys", `document.querySelector("#head").textContent.endsWith(" · 1 … 3 choose an answer, 4 … 6 apply it to all tags with these answers")`)
 	b.Readable("light-1280-three-curators")
 	b.Exec(`document.querySelector("#tree .row").click()`)
 	b.Until("three cards", `document.querySelectorAll("#grid .card").length === 3`)
@@ -192,9 +193,7 @@ func TestThreeCuratorsAndCardsInPlaceOfTheRowsOfDifferences(t *testing.T) {
 // The page asks before it replaces a hierarchy that somebody has changed by hand.
 func TestWriteKeepsAChangedHierarchy(t *testing.T) {
 	dir := smallProject(t)
-	if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte("hgld: 1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte("hgld: 1\n"), 0o644))
 	s, b := openPage(t, dir)
 	path := filepath.Join(dir, "hierarchy.json")
 	b.Keys("a")
@@ -204,9 +203,7 @@ func TestWriteKeepsAChangedHierarchy(t *testing.T) {
 	b.Keys(kb.Escape, "a")
 	b.saved(2)
 	changed := strings.Replace(mustRead(t, path), "{", "{ ", 1)
-	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(changed), 0o644))
 	for _, replace := range []bool{false, true} {
 		b.Keys("w")
 		b.Until("it asks", `document.querySelector("dialog[open]")?.textContent.includes("hierarchy.json is a file that was changed since it was written on")`)

@@ -23,9 +23,9 @@ func (s *server) anotherDraft(b *page, keep ...string) (shown string) {
 	s.stop()
 	b.alarms("")
 	tagdata.Write(s.t, filepath.Join(s.dir, "tags.jsonl"), names)
-	program.Run(s.t, s.dir, "cluster", "run", "--encoder", "hashing", "--k", "4", "--quiet", "--out", "other.json")
+	program.Run(s.t, s.dir, "cluster", "run", "--k", "4", "--quiet", "--out", "other.json")
 	s.args = append(s.args, "--draft", "other.json")
-	return fmt.Sprintf(`[...document.querySelectorAll("#progress .meter")].some(e => e.title.includes("of %d labels"))`,
+	return fmt.Sprintf(`[...document.querySelectorAll("#progress .meter")].some(e => e.title.includes("of %d tags"))`,
 		len(names))
 }
 
@@ -39,7 +39,7 @@ func TestPageReloadsForAnotherDraft(t *testing.T) {
 	s.start()
 	b.openHere(s.url)
 	b.Until("the labels of the other draft", shown)
-	b.Until("the mark is on its label", `document.querySelector(".marks").textContent.includes("1 label marked")`)
+	b.Until("the mark is on its label", `document.querySelector(".marks").textContent.includes("1 tag selected")`)
 	b.Keys("M")
 	b.Until("the marked label", fmt.Sprintf(`document.querySelector("#grid .card").title === %q`, marked))
 }

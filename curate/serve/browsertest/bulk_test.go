@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -79,9 +80,7 @@ func TestFindShowsTheNewLabels(t *testing.T) {
 	dir := t.TempDir()
 	writeCuration(t, dir, oneCluster("church", "lake"), "edits.jsonl",
 		curate.Edit{Op: curate.Accept, From: []curate.Ref{{Name: "church"}}, To: "all"})
-	if err := os.Rename(filepath.Join(dir, "draft.json"), filepath.Join(dir, "was.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(dir, "draft.json"), filepath.Join(dir, "was.json")))
 	writeDraft(t, dir, oneCluster("church", "lake", "abbey", "minster"))
 	s, b := openPage(t, dir, "--log", "edits.jsonl", "--on-conflict", "skip")
 	b.Keys("/")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/internal/testing/tagdata"
 	"hgld/labels"
@@ -83,21 +84,15 @@ func TestScreensShowTheLabelsOfTheirGroup(t *testing.T) {
 	t.Run("demo", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "demo")
 		program.Run(t, filepath.Dir(dir), "demo", "--out", dir, "--steps", "1")
-		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(labels.OpenDraft(filepath.Join(dir, "draft.json")))(t)
 		walkGroups(t, dir, draft)
 	})
 	t.Run("groups by name", func(t *testing.T) {
 		dir := smallProject(t)
 		writeGroupNames(t, dir)
-		program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--groups", "groups.txt",
+		program.Run(t, dir, "cluster", "run", "--groups", "groups.txt",
 			"--k", "9", "--replace", "--quiet")
-		draft, err := labels.OpenDraft(filepath.Join(dir, "draft.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draft := must.Get(labels.OpenDraft(filepath.Join(dir, "draft.json")))(t)
 		walkGroups(t, dir, draft)
 	})
 }

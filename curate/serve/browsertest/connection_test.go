@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 
 	"github.com/chromedp/chromedp"
@@ -75,14 +76,10 @@ func TestReloadsTabsAndCrashesLoseNoEdit(t *testing.T) {
 
 	// The log cannot be written.
 	log := filepath.Join(s.dir, "edits.jsonl")
-	if err := os.Rename(log, log+".aside"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(log, log+".aside"))
 	b.moveTo("six")
 	b.alarms("Not saved: ")
-	if err := os.Rename(log+".aside", log); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(log+".aside", log))
 	b.Until("try again", `document.querySelector("#alarm button").textContent === "Try again"`)
 	b.Click("#alarm button")
 	b.saved(6)

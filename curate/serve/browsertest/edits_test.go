@@ -17,17 +17,17 @@ import (
 func TestMarksComeBack(t *testing.T) {
 	s, b := openPage(t, smallProject(t))
 	b.Keys(" ", "l", " ", "l", " ")
-	b.marked("3 labels marked")
+	b.marked("3 tags selected")
 	b.moveTo("elsewhere")
 	b.saved(1)
 	b.Until("no marks", `!document.querySelector(".marks")`)
 	b.Keys("u")
 	b.saved(2)
-	b.marked("3 labels marked")
+	b.marked("3 tags selected")
 	b.Keys(kb.Escape)
 	b.Until("no marks", `!document.querySelector(".marks")`)
 	b.Keys("U")
-	b.marked("3 labels marked")
+	b.marked("3 tags selected")
 	s.stop()
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 
 	"github.com/chromedp/chromedp/kb"
@@ -33,9 +34,7 @@ func (b *page) found(what string, names ...string) {
 // edit, which one undo takes back.
 func TestNamesakesAreMergedFromAList(t *testing.T) {
 	dir := smallProject(t)
-	if err := os.WriteFile(filepath.Join(dir, "names.txt"), []byte("Church\nLakes\nHill\nmuseum\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "names.txt"), []byte("Church\nLakes\nHill\nmuseum\n"), 0o644))
 	program.Run(t, dir, "curate", "import", "names.txt")
 	s := startServer(t, dir)
 	b := newPage(t, 1280, 800, false)
@@ -111,15 +110,30 @@ func TestFindIsAWorkbench(t *testing.T) {
 	s.stop()
 }
 
+// An expression in Find becomes a rule by one key: it decides the open tags that it finds, and the history tells it.
+func TestAnExpressionBecomesARule(t *testing.T) {
+	s, b := openPage(t, smallProject(t), "--log", "edits.jsonl")
+	b.Keys("/", "/ (church|bridge)$", kb.Enter)
+	b.Until("found", `document.getElementById("counted").textContent === "5 open, 0 decided"`)
+	b.Keys("K")
+	b.Until("the rule", `document.querySelector("dialog[open]").innerText.includes("/ (church|bridge)$/ also decides new tags")`)
+	b.take("drop")
+	b.saved(1)
+	if e := s.lastEdit(); e.Op != curate.Drop || e.Rule != " (church|bridge)$" || len(e.From) != 5 {
+		t.Errorf("K made %+v, want the five dropped by the rule", e)
+	}
+	b.Keys("e")
+	b.Until("the history", `document.querySelector("dialog[open] td:nth-child(3)").innerText.includes("by the rule / (church|bridge)$/")`)
+	s.stop()
+}
+
 // A proposal of another program is shown with its score and reason, also after it was decided.
 func TestImportedProposalsShowScoreAndReason(t *testing.T) {
 	dir := smallProject(t)
 	lines := `{"tag":"chapel","group":"worship","score":0.9,"reason":"<b>a small church</b>","source":"model a"}` + "\n" +
 		`{"tag":"cathedral","group":"worship","score":0.4,"reason":"a bishop's church"}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "ranked.jsonl"), []byte(lines), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	program.Run(t, dir, "curate", "import", "ranked.jsonl")
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ranked.jsonl"), []byte(lines), 0o644))
+	program.Run(t, dir, "curate", "import", "--new-groups", "ranked.jsonl")
 	s, b := openPage(t, dir, "--log", "edits.jsonl")
 	b.Exec(`location.hash = "#group/worship"`)
 	b.at("the proposed group", "worship")

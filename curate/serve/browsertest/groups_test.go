@@ -45,7 +45,7 @@ func TestGroupsShowTheSurestLabelsFirst(t *testing.T) {
 		if sorted := slices.IsSortedFunc(margins, func(x, y float64) int { return int(4e6 * (y - x)) }); !sorted {
 			t.Errorf("%q has the margins %v; want them descending", b.heading(), margins)
 		}
-		if eval[bool](b, `document.querySelector("#head .under").textContent.includes("surest first")`) {
+		if eval[bool](b, `document.querySelector("#head .under").textContent.includes("most confident first")`) {
 			changed++
 		}
 	}
@@ -115,11 +115,11 @@ func TestVariantsOfANameShareARow(t *testing.T) {
 	if seen := eval[string](b, `document.querySelector("#grid .label").innerText`); seen != strings.Join(churches, " · ") {
 		t.Errorf("the first row shows %q", seen)
 	}
-	b.Until("the head counts labels, not rows", `document.querySelector("#head .under").textContent.startsWith("6 labels")`)
+	b.Until("the head counts labels, not rows", `document.querySelector("#head .under").textContent.startsWith("6 tags")`)
 	b.moveTo("elsewhere") // the whole row
 	b.saved(1)
 	b.Keys(" ") // abbey and Abbeys
-	b.Until("both are marked", `document.querySelector(".marks").textContent.startsWith("2 labels marked")`)
+	b.Until("both are marked", `document.querySelector(".marks").textContent.startsWith("2 tags selected")`)
 	b.Shot("light-variants")
 	b.Keys(" ")
 	b.Until("neither is marked", `!document.querySelector(".marks")`)

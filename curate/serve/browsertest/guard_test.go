@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"hgld/curate/serve"
+	"hgld/internal/testing/must"
 
 	"github.com/chromedp/chromedp"
 )
@@ -116,10 +117,7 @@ func accepted(t *testing.T, s *server, texts []string) (answered []string) {
 		ask("GET", "/api/state", "", text, text)
 		ask("POST", "/api/edit", `{"id":"12345678","base":0,"op":"move","from":[{"name":"church"}],"to":"stolen"}`, text,
 			text)
-		key, err := json.Marshal(map[string]string{"key": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := must.Get(json.Marshal(map[string]string{"key": text}))(t)
 		ask("POST", "/api/open", string(key), text, text)
 	}
 	return answered
@@ -176,10 +174,7 @@ func TestPageRejectsAServerThatTakesThePort(t *testing.T) {
 	s.kill()
 
 	o := &overhearing{page: fmt.Sprintf(tellAll, `["/"]`)}
-	l, err := net.Listen("tcp", "127.0.0.1:"+s.port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:"+s.port))(t)
 	squatter := &http.Server{Handler: o}
 	go squatter.Serve(l) // ends by Close
 	b.alarms("has ended. Nothing is lost")
@@ -199,9 +194,7 @@ func TestPageRejectsAServerThatTakesThePort(t *testing.T) {
 	if edits > 0 {
 		t.Errorf("the squatter was told %d edits", edits)
 	}
-	if err := squatter.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, squatter.Close())
 
 	s.start()
 	if answered := accepted(t, s, o.all()); len(answered) > 0 {

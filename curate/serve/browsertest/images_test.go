@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/must"
+	"hgld/internal/testing/sketch"
 	"hgld/labels"
 
 	"github.com/chromedp/cdproto/input"
@@ -20,15 +21,11 @@ import (
 
 func writePicture(t testing.TB, path string, seed int) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	err := atomicfile.Write(path, func(w io.Writer) error {
 		return png.Encode(w, sketch.Picture(seed%len(sketch.Forms), seed, 0, 76))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // Three images of a landmark fit the panel. They change with the current label, and an image of
@@ -79,15 +76,10 @@ func TestImagesFitThePanelAndFollowTheLabel(t *testing.T) {
 // image of another label, and it is no higher than a row without images.
 func TestRowsShowImagesOfTheirOwnLabels(t *testing.T) {
 	dir := smallProject(t)
-	f, err := os.Open(filepath.Join(dir, "tags.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, "tags.jsonl")))(t)
 	defer f.Close()
 	_, records, err := labels.ReadTags(f, f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tagOf := map[string]string{}
 	for _, r := range records {
 		tagOf[fmt.Sprintf("%s-%d-0", r.Split, r.Landmark)] = r.Tag

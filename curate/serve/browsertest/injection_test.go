@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -68,9 +69,7 @@ func TestHostileTextNeverRuns(t *testing.T) {
 		d.Tags = append(d.Tags, labels.DraftTag{Tag: labels.Tag{Name: text + " "}, Landmarks: 1})
 	}
 	writeDraft(t, dir, d)
-	if err := os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644))
 	var edits []curate.Edit
 	for i, text := range list {
 		tag, group := []curate.Ref{{Name: text, QID: "Q" + text}}, []curate.Ref{{Name: text}}
@@ -130,9 +129,6 @@ func addXSS(ctx context.Context, tab *chromedp.Target) error {
 
 func quoteJSON(t testing.TB, text any) string {
 	t.Helper()
-	data, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(text))(t)
 	return string(data)
 }

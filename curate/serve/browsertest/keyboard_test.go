@@ -10,19 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
+
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/labels"
-
-	"github.com/chromedp/chromedp/kb"
 )
 
 // groupsOf returns the tags of each group of a hierarchy, and the kinds.
 func groupsOf(t testing.TB, path string) (groups map[string][]string, kinds map[string]string) {
 	t.Helper()
-	h, err := labels.OpenHierarchy(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(labels.OpenHierarchy(path))(t)
 	groups, kinds = map[string][]string{}, map[string]string{}
 	for _, c := range h.Levels[0].Classes {
 		if c.Parent >= 0 {
@@ -52,7 +50,7 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 	// Move all labels with "museum" to a group whose name ends with a space.
 	b.Keys("/", "museum", kb.Enter)
 	b.Ctrl("a")
-	b.Until("three marked", `(document.querySelector(".marks")||{textContent:""}).textContent.includes("3 labels marked")`)
+	b.Until("three marked", `(document.querySelector(".marks")||{textContent:""}).textContent.includes("3 tags selected")`)
 	b.Keys("n")
 	b.take("museum ")
 	done()
@@ -100,13 +98,13 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 	done()
 	b.Ctrl("y")
 	done()
-	b.nameFurther(done)
+	b.nameExtra(done)
 	b.Keys("w")
 	b.Until("written", `document.querySelector("dialog[open]").textContent.includes("hierarchy.json written")`)
-	want := "level,class,also,source\ntag,railway bridge,river,curated\nsupercategory,river,natural,curated\n" +
+	want := "level,class,extra_parent,source\ntag,railway bridge,river,curated\nsupercategory,river,natural,curated\n" +
 		"supercategory,bridge,natural,curated\n"
-	if got := mustRead(t, filepath.Join(dir, "also.csv")); got != want {
-		t.Errorf("also.csv is %q, want %q", got, want)
+	if got := mustRead(t, filepath.Join(dir, "extra_parents.csv")); got != want {
+		t.Errorf("extra_parents.csv is %q, want %q", got, want)
 	}
 	b.Shot("light-9-written")
 	groups, kinds := groupsOf(t, filepath.Join(dir, "hierarchy.json"))
@@ -133,14 +131,14 @@ func TestKeyboardCuratesDraftToHierarchy(t *testing.T) {
 	}
 }
 
-// nameFurther gives a label another group, and its group another kind, undone and done again in between. done waits
+// nameExtra gives a label another group, and its group another kind, undone and done again in between. done waits
 // for an edit to be saved.
-func (b *page) nameFurther(done func()) {
+func (b *page) nameExtra(done func()) {
 	b.TB.Helper()
 	b.Ctrl("k")
 	b.take("railway bridge")
 	b.at("the label's group", "bridge")
-	further := `[...document.querySelectorAll("#grid .card.at .also")].map((e) => e.textContent).join()`
+	extra := `[...document.querySelectorAll("#grid .card.at .extra")].map((e) => e.textContent).join()`
 	for _, step := range []struct{ key, want string }{{"T", " + river"}, {"u", ""}, {"y", " + river"}} {
 		switch step.key {
 		case "T":
@@ -152,9 +150,9 @@ func (b *page) nameFurther(done func()) {
 			b.Ctrl(step.key)
 		}
 		done()
-		b.Until("its further group", fmt.Sprintf("%s === %q", further, step.want))
+		b.Until("its extra group", fmt.Sprintf("%s === %q", extra, step.want))
 	}
-	b.Readable("light-1280-also")
+	b.Readable("light-1280-extra")
 	b.Focus("#tree")
 	b.Keys("T")
 	b.take("natural")
@@ -164,9 +162,6 @@ func (b *page) nameFurther(done func()) {
 
 func mustRead(t testing.TB, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	return string(data)
 }

@@ -45,7 +45,7 @@ func TestKeysOfOtherLayoutsAndHeldKeys(t *testing.T) {
 		b.saved(n + 1)
 	}
 	b.press(`key: "a", metaKey: true`)
-	b.marked("marked")
+	b.marked("selected")
 	s.stop()
 	edits := s.edits()
 	if edits[0].Op != "accept" || edits[1].Op != "accept" || edits[2].Of != 2 || edits[3].Of != 3 {

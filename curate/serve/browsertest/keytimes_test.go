@@ -17,6 +17,7 @@ import (
 	"hgld/cluster"
 	"hgld/internal/atomicfile"
 	"hgld/internal/testing/browser"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -180,10 +181,7 @@ func (m measured) regexpKeys() {
 func (m measured) logMemory(s *server) {
 	t := m.TB
 	t.Helper()
-	all, err := chromedp.Call(m.Context(), performance.GetMetrics, cdp.Empty{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(chromedp.Call(m.Context(), performance.GetMetrics, cdp.Empty{}))(t)
 	for _, x := range all.Metrics {
 		if x.Name == "JSHeapUsedSize" {
 			t.Logf("%d labels: heap of the page %.0f MB", m.labels, x.Value/1e6)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 
 	"github.com/chromedp/chromedp/kb"
@@ -92,9 +93,7 @@ func TestPageOpensWithoutGroupsOrKinds(t *testing.T) {
 		if c.drop {
 			dropAll(t, path, filepath.Join(dir, "draft.json"))
 		}
-		if err := os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte("curate: {undecided: true}\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "hgld.yaml"), []byte("curate: {undecided: true}\n"), 0o644))
 		_, b := openPage(t, dir)
 		b.Until("shown", c.want)
 		if !c.drop { // nothing is decided, and the project keeps undecided labels
@@ -107,10 +106,7 @@ func TestPageOpensWithoutGroupsOrKinds(t *testing.T) {
 // dropAll drops every tag of a draft.
 func dropAll(t *testing.T, path, draft string) {
 	t.Helper()
-	d, err := labels.OpenDraft(draft)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(labels.OpenDraft(draft))(t)
 	e := curate.Edit{Op: curate.Drop, Note: "too generic"}
 	for _, tag := range d.Tags {
 		e.From = append(e.From, curate.Ref{Name: tag.Name, QID: tag.QID})
@@ -124,7 +120,7 @@ func TestWriteDialogNamesTheGroupsWithoutAKind(t *testing.T) {
 	dir := smallProject(t)
 	_, b := openPage(t, dir)
 	b.Keys("w")
-	b.Until("nothing is decided", `document.querySelector("dialog[open] .body").innerText.trim() === "No label is decided yet: accept, move or drop some first."`)
+	b.Until("nothing is decided", `document.querySelector("dialog[open] .body").innerText.trim() === "No tag is decided yet: accept, move or drop some first."`)
 	b.Keys(kb.Escape)
 	order := b.rows()
 	b.Keys("a")

@@ -40,7 +40,7 @@ func TestMapCanShowOpenLabelsAlone(t *testing.T) {
 	b.Click("#maponly")
 	b.Until("a group less", `document.querySelectorAll(".legend li").length === 4`)
 	b.lasso()
-	b.Until("open ones are marked", fmt.Sprintf(`document.querySelector(".marks").innerText.startsWith("%d labels")`, 23-decided))
+	b.Until("open ones are marked", fmt.Sprintf(`document.querySelector(".marks").innerText.startsWith("%d tags")`, 23-decided))
 	if left := eval[bool](b, `document.querySelector(".marks").innerText.includes("decided")`); left {
 		t.Error("the lasso met labels that the map does not show")
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"hgld/internal/testing/must"
 )
 
 // frameMeter moves the pointer over the map once a frame, for a number of frames after the first, and resolves with
@@ -90,10 +92,7 @@ func (s *server) spent(t testing.TB) float64 {
 	text := mustRead(t, fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	ticks := 0.0
 	for _, field := range strings.Fields(text[strings.LastIndex(text, ")"):])[12:14] {
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseFloat(field, 64))(t)
 		ticks += n
 	}
 	return ticks / 100

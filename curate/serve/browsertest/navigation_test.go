@@ -149,7 +149,7 @@ func TestPaletteGoesToGroupsLabelsAndCommands(t *testing.T) {
 	b.Until("the palette", `document.querySelector("dialog[open] input")`)
 	b.Keys("museum")
 	b.Until("labels say where they are",
-		`[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("label · open, in "))`)
+		`[...document.querySelectorAll(".choice .soft")].some(e => e.textContent.startsWith("tag · open, in "))`)
 	b.Shot("light-palette")
 	b.Keys(kb.Escape)
 	b.Ctrl("k")

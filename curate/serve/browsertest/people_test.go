@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"hgld/internal/testing/must"
 )
 
 // Two people curate at once through a proxy with TLS, each by a link of their own. Each sees what the other
@@ -25,9 +27,7 @@ import (
 func TestPeopleCurateThroughAProxy(t *testing.T) {
 	dir := smallProject(t)
 	names := []string{"Ben", "<img src=x onerror=xss()>"}
-	if err := os.WriteFile(filepath.Join(dir, "people.txt"), []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "people.txt"), []byte(strings.Join(names, "\n")+"\n"), 0o644))
 	var to *url.URL
 	proxy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
@@ -38,10 +38,7 @@ func TestPeopleCurateThroughAProxy(t *testing.T) {
 	defer proxy.Close()
 	s := startServer(t, dir, "--by", "Anna", "--people", "people.txt", "--origin", proxy.URL)
 	to = &url.URL{Scheme: "http", Host: "127.0.0.1:" + s.port}
-	data, err := os.ReadFile(filepath.Join(dir, "people.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(dir, "people.txt")))(t)
 	var tabs []*page
 	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
 		b := newPage(t, 1920, 900, false)

@@ -105,7 +105,7 @@ func TestMouseCurates(t *testing.T) {
 	// Mark two labels and drag them onto another group of the tree. Each click waits until
 	// the effect of the last one is drawn: the mouse must be pressed and released on the same
 	// element.
-	for i, shown := range []string{"1 label ", "2 labels "} {
+	for i, shown := range []string{"1 tag ", "2 tags "} {
 		b.Run(chromedp.WaitVisible(chromedp.CSS(".suggestion")))
 		b.Click(fmt.Sprintf("#cell-%d", i))
 		b.Until(shown+"marked", fmt.Sprintf(`(document.querySelector(".marks")||{textContent:""}).textContent.includes(%q)`,
@@ -137,7 +137,7 @@ func TestMouseCurates(t *testing.T) {
 	b.saved(6)
 	// The map: a lasso marks labels.
 	b.Click(`[data-view="map"]`)
-	b.Until("the map", `document.querySelector("#mapbox p[role=status]").textContent.includes("labels;")`)
+	b.Until("the map", `document.querySelector("#mapbox p[role=status]").textContent.includes("tags;")`)
 	b.lasso()
 	b.Shot("light-map-lasso")
 }

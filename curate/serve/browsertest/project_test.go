@@ -13,6 +13,7 @@ import (
 	"hgld/curate"
 	"hgld/internal/atomicfile"
 	"hgld/internal/filehash"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/internal/testing/tagdata"
 	"hgld/labels"
@@ -27,7 +28,7 @@ func smallProject(t testing.TB) string {
 		"river", "river mouth", "small river", "lake", "lake shore", "bridge", "road bridge", "railway bridge",
 		"footbridge bridge", "art  museum", " museum", "history museum"}
 	tagdata.Write(t, filepath.Join(dir, "tags.jsonl"), names)
-	program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--k", "5", "--quiet")
+	program.Run(t, dir, "cluster", "run", "--k", "5", "--quiet")
 	return dir
 }
 
@@ -35,9 +36,7 @@ func smallProject(t testing.TB) string {
 func writeGroupNames(t testing.TB, dir string) {
 	t.Helper()
 	names := "church\nmountain\nriver\nlake\nbridge\nmuseum\n"
-	if err := os.WriteFile(filepath.Join(dir, "groups.txt"), []byte(names), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "groups.txt"), []byte(names), 0o644))
 }
 
 // oneCluster is a draft of one cluster with these labels, whose landmarks descend.
@@ -65,23 +64,17 @@ func move(name, to string) curate.Edit {
 func writeDraft(t testing.TB, dir string, d *labels.Draft) {
 	t.Helper()
 	err := atomicfile.Write(filepath.Join(dir, "draft.json"), func(w io.Writer) error { return labels.WriteDraft(w, d) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // createLog creates a log of the draft in a folder, and returns its path.
 func createLog(t testing.TB, dir, name string, h curate.Header) string {
 	t.Helper()
 	sum, _, err := filehash.SHA256(context.Background(), filepath.Join(dir, "draft.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h.DraftSHA256 = sum
 	path := filepath.Join(dir, name)
-	if err := curate.CreateLog(path, h); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, curate.CreateLog(path, h))
 	return path
 }
 
@@ -89,14 +82,9 @@ func createLog(t testing.TB, dir, name string, h curate.Header) string {
 func appendEdits(t testing.TB, path, by string, d *labels.Draft, edits ...curate.Edit) {
 	t.Helper()
 	log, _, err := curate.OpenLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer log.Close()
-	session, err := curate.NewSession(d, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := must.Get(curate.NewSession(d, nil))(t)
 	for _, e := range edits {
 		e.Base, e.By = session.Version(), by
 		if _, err := session.Apply(e, log.Append); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/labels"
 
@@ -61,12 +62,12 @@ func TestRestIsAssignedByProposals(t *testing.T) {
 		b := newPage(t, 1280, 800, dark)
 		b.Open(s.url)
 		b.Keys("R")
-		b.proposalsSay("12 of 23 open labels would be proposed") // the surer half
+		b.proposalsSay("12 of 23 open tags would be proposed") // the surer half
 		b.sizes(scheme, "choose")
 		b.Keys("]", "]", "]")
-		b.proposalsSay("surest 65 %")
+		b.proposalsSay("most confident 65 %")
 		b.Keys("[")
-		b.proposalsSay("14 of 23 open labels")
+		b.proposalsSay("14 of 23 open tags")
 		if n := eval[int](b, `Number(document.querySelector("#grid .card").getAttribute("aria-setsize"))`); n != 14 {
 			t.Errorf("%d cards are shown, want 14", n)
 		}
@@ -76,7 +77,7 @@ func TestRestIsAssignedByProposals(t *testing.T) {
 		if e.Op != curate.Propose || members(e) != 14 {
 			t.Fatalf("%s of %d labels, want a proposal of 14", e.Op, members(e))
 		}
-		b.proposalsSay("14 labels proposed. Check the drawn ones")
+		b.proposalsSay("14 tags proposed. Check the drawn ones")
 		b.says("Proposed “church” and 13 more for ")
 		b.sizes(scheme, "check")
 		b.checkSample(s, begin)
@@ -93,7 +94,7 @@ func (b *page) checkSample(s *server, begin int) {
 	drawn := b.cards()
 	b.Keys("y")
 	b.saved(begin + 2)
-	b.proposalsSay("1 of 14 drawn labels checked: 1 right, 0 wrong")
+	b.proposalsSay("1 of 14 drawn tags checked: 1 right, 0 wrong")
 	if e := s.lastEdit(); e.Op != curate.Accept || e.From[0].Name != drawn[0] {
 		b.TB.Errorf("y made %s of %v, want that of %q accepted", e.Op, e.From, drawn[0])
 	}
@@ -105,13 +106,13 @@ func (b *page) checkSample(s *server, begin int) {
 	}
 	b.moveTo("museum")
 	b.saved(begin + 4)
-	b.proposalsSay("3 of 14 drawn labels checked")
-	b.proposalsSay("of the 11 labels left are expected to be wrong (95 %:")
+	b.proposalsSay("3 of 14 drawn tags checked")
+	b.proposalsSay("of the 11 tags left are expected to be wrong (95 %:")
 	b.Keys("[")
-	b.proposalsSay("surest 55 %")
+	b.proposalsSay("most confident 55 %")
 	before, told := b.cards(), b.Text("#proposals div")
 	b.Reload()
-	b.proposalsSay("3 of 14 drawn labels checked")
+	b.proposalsSay("3 of 14 drawn tags checked")
 	b.Until("the same cards", `document.querySelectorAll("#grid .card").length === 11`)
 	if after := b.cards(); !slices.Equal(after, before) {
 		b.TB.Errorf("after a reload the cards are %q, want %q", after, before)
@@ -139,8 +140,8 @@ func (b *page) checkStanding(scheme string) {
 		}
 	}
 	b.Ctrl("k")
-	b.take("Assign the rest")
-	b.proposalsSay("3 of 14 drawn labels checked")
+	b.take("Propose for the rest")
+	b.proposalsSay("3 of 14 drawn tags checked")
 }
 
 // decideRest takes a group back and undoes that. It confirms a group, the labels above the
@@ -158,27 +159,32 @@ func (b *page) decideRest(s *server) {
 		}
 		return members(e) + len(e.From)
 	}
-	here := func() int {
-		return eval[int](b, `Number([...document.querySelectorAll("#proposals .buttons button")].find((e) => e.innerText.endsWith(" b")).innerText.match(/ ([0-9]+) b$/)[1])`)
+	here := func(key string) int {
+		return eval[int](b, fmt.Sprintf(`Number([...document.querySelectorAll("#proposals .buttons button")].find((e) => e.innerText.endsWith(" %s")).innerText.match(/ ([0-9]+) %s$/)[1])`, key, key))
 	}
-	want := here()
+	want := here("B")
 	if n := step("B", curate.Withdraw); n != want {
 		b.TB.Errorf("B took back %d labels, want %d", n, want)
 	}
-	b.proposalsSay(fmt.Sprintf("of the %d label", left-want))
+	b.proposalsSay(fmt.Sprintf("the %d tag", left-want))
 	step("u", curate.Revert)
-	b.proposalsSay(fmt.Sprintf("of the %d labels", left))
-	want = here()
+	b.proposalsSay(fmt.Sprintf("of the %d tags", left))
+	// The cursor is among the labels drawn to check, so that b asks about those of the group.
+	want, seq = here("b"), seq+1
 	left -= want
-	if n := step("b", curate.Confirm); n != want {
-		b.TB.Errorf("b confirmed %d labels, want %d", n, want)
+	b.Keys("b")
+	b.Until("it asks", `document.querySelector("dialog[open]").innerText.includes("among those drawn to check")`)
+	b.Exec(`[...document.querySelectorAll("dialog[open] button")].find((e) => e.innerText === "Confirm them").click()`)
+	b.saved(seq)
+	if e := s.lastEdit(); e.Op != curate.Confirm || members(e) != want {
+		b.TB.Errorf("b made %s of %d labels, want %d confirmed", e.Op, members(e), want)
 	}
-	b.proposalsSay(fmt.Sprintf("of the %d label", left))
+	b.proposalsSay(fmt.Sprintf("the %d tag", left))
 	n := step("A", curate.Confirm)
 	if left -= n; n == 0 || left == 0 {
 		b.TB.Errorf("A confirmed %d labels and left %d, want some of each", n, left)
 	}
-	b.proposalsSay(fmt.Sprintf("of the %d label", left))
+	b.proposalsSay(fmt.Sprintf("the %d tag", left))
 	if n := step("a", curate.Confirm); n != left {
 		b.TB.Errorf("a confirmed %d labels, want %d", n, left)
 	}
@@ -194,7 +200,7 @@ func TestRateCountsPausesAsTwoMinutes(t *testing.T) {
 	b.Exec(`window.late = 0; const now = Date.now.bind(Date); Date.now = () => now() + window.late; 0`)
 	hidden := `document.getElementById("rate").hidden`
 	decided := func() int {
-		return eval[int](b, `Number([...document.querySelectorAll(".meter")].find((e) => e.title.includes("labels")).title.split(" ")[0])`)
+		return eval[int](b, `Number([...document.querySelectorAll(".meter")].find((e) => e.title.includes("tags")).title.split(" ")[0])`)
 	}
 	for k := 1; decided() < 10; k++ {
 		if !eval[bool](b, hidden) {
@@ -231,34 +237,31 @@ func TestConfirmLeavesWhatOthersDecided(t *testing.T) {
 	dir := namedProject(t)
 	s, b := openPage(t, dir, "--log", "edits.jsonl")
 	b.Keys("R")
-	b.proposalsSay("12 of 23 open labels would be proposed")
+	b.proposalsSay("12 of 23 open tags would be proposed")
 	begin := s.lastEdit().Seq
 	b.Keys("a")
 	b.saved(begin + 1)
-	b.proposalsSay("12 labels proposed")
+	b.proposalsSay("12 tags proposed")
 	proposed := s.lastEdit().Parts
 	other := b.anotherTab(s)
 	other.Keys("R")
-	other.proposalsSay("12 labels proposed")
+	other.proposalsSay("12 tags proposed")
 	moved, withdrawn := other.cards()[0], other.cards()[1]
 	other.moveTo("elsewhere")
 	other.saved(begin + 2)
 	other.Keys("0")
 	other.saved(begin + 3)
-	b.proposalsSay("2 of 12 drawn labels checked: 0 right, 2 wrong")
+	b.proposalsSay("2 of 12 drawn tags checked: 0 right, 2 wrong")
 	b.Keys("a")
 	b.saved(begin + 4)
-	other.proposalsSay("open labels would be proposed") // nothing is left to check
+	other.proposalsSay("open tags would be proposed") // nothing is left to check
 	confirmed := s.lastEdit()
 	if confirmed.Op != curate.Confirm || members(confirmed) != 10 {
 		t.Errorf("%s of %d labels, want the 10 that the other page left", confirmed.Op, members(confirmed))
 	}
 	s.stop()
 	program.Run(t, dir, "curate", "apply")
-	h, err := labels.OpenHierarchy(filepath.Join(dir, "hierarchy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(labels.OpenHierarchy(filepath.Join(dir, "hierarchy.json")))(t)
 	want := map[string]string{moved: "elsewhere", withdrawn: ""}
 	for _, part := range proposed {
 		for _, r := range part.Members {

@@ -33,9 +33,9 @@ func TestReloadRestoresMarksCursorAndDialog(t *testing.T) {
 	if now := b.card(); now != label {
 		t.Errorf("the keyboard was on %q and is on %q", label, now)
 	}
-	b.Until("the marks are back", `document.querySelector(".marks").textContent.includes("2 labels marked") && document.querySelectorAll("#tree .marked").length === 1`)
+	b.Until("the marks are back", `document.querySelector(".marks").textContent.includes("2 tags selected") && document.querySelectorAll("#tree .marked").length === 1`)
 	b.Keys("M")
-	b.Until("the list of marks", headingShown+` === "Marked" && document.querySelectorAll("#grid .card.marked").length === 2`)
+	b.Until("the list of marks", headingShown+` === "Selected" && document.querySelectorAll("#grid .card.marked").length === 2`)
 	b.Shot("light-marked")
 	b.Keys(" ")
 	b.Until("one is taken out", `document.querySelectorAll("#grid .card").length === 1`)

@@ -37,10 +37,10 @@ func TestSameWordsAreMarkedAndMovedAtOnce(t *testing.T) {
 		t.Errorf("the button says %q, want the number of open labels", text)
 	}
 	b.Keys("=")
-	b.marked("3 labels marked")
+	b.marked("3 tags selected")
 	b.Readable("light-1280-same-words")
 	b.Keys("=")
-	b.says("No other open label with “church”")
+	b.says("No other open tag with “church”")
 	b.takeInTree("water")
 	b.saved(3)
 	if e := s.lastEdit(); e.Op != curate.Move || e.To != "water" || len(e.From) != 3 {
@@ -48,7 +48,7 @@ func TestSameWordsAreMarkedAndMovedAtOnce(t *testing.T) {
 	}
 	b.Keys("u")
 	b.saved(4)
-	b.marked("3 labels marked")
+	b.marked("3 tags selected")
 	b.Keys(kb.Escape)
 	b.Until("no marks", `!document.querySelector(".marks")`)
 	// Without marks it is the current label.
@@ -68,12 +68,12 @@ func TestProposalsAreRightDownToTheCurrentOne(t *testing.T) {
 	b := newPage(t, 1280, 800, false)
 	b.Open(s.url)
 	b.Keys("R", "}")
-	b.proposalsSay("23 of 23 open labels would be proposed")
+	b.proposalsSay("23 of 23 open tags would be proposed")
 	b.Keys("a")
 	b.saved(begin + 1)
-	b.proposalsSay("23 labels proposed")
+	b.proposalsSay("23 tags proposed")
 	b.Keys("{", "S")
-	b.proposalsSay("surest 0 %")
+	b.proposalsSay("most confident 0 %")
 	cards := b.cards()
 	b.Readable("light-1280-rest-words")
 	b.Keys("l", "l", "l", "Y")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/internal/testing/program"
 	"hgld/internal/testing/tagdata"
 	"hgld/labels"
@@ -32,10 +33,8 @@ func realProject(t *testing.T) string {
 			quoteJSON(t, r.Category), r.Outcome, quoteJSON(t, r.Tag))
 		writePicture(t, filepath.Join(dir, "images", fmt.Sprint(r.Landmark), "1.png"), i)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	program.Run(t, dir, "cluster", "run", "--encoder", "hashing", "--k", "30", "--quiet")
+	must.Do(t, os.WriteFile(filepath.Join(dir, "tags.jsonl"), []byte(tags.String()), 0o644))
+	program.Run(t, dir, "cluster", "run", "--k", "30", "--quiet")
 	return dir
 }
 
@@ -94,13 +93,13 @@ func (b *page) visitScreens(prefix string) {
 	b.Until("images", `document.querySelector(".pictures img")?.complete`)
 	b.Readable(prefix + "-images")
 	b.Keys("c")
-	b.Until("close by", `document.querySelector("#head h2").textContent.startsWith("Close to")`)
+	b.Until("close by", `document.querySelector("#head h2").textContent.startsWith("Near")`)
 	b.Readable(prefix + "-near")
 	b.Keys("/", "church", kb.Enter)
 	b.Ctrl("a")
 	b.Until("found and marked", `document.querySelector(".marks")`)
 	b.Readable(prefix + "-search")
-	for _, d := range []struct{ key, name string }{{"m", "move"}, {"n", "new"}, {"x", "drop"}, {"f", "flag"},
+	for _, d := range []struct{ key, name string }{{"m", "move"}, {"n", "new"}, {"X", "drop"}, {"f", "flag"},
 		{"t", "note"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
@@ -109,7 +108,7 @@ func (b *page) visitScreens(prefix string) {
 		{"N", "declare"}, {"e", "history"}, {"E", "statistics"}, {"w", "write"}, {"?", "help"}} {
 		b.dialog(d.key, prefix+"-"+d.name)
 	}
-	for _, menu := range []string{"Labels", "Group", "More"} {
+	for _, menu := range []string{"Tags", "Group", "More"} {
 		b.Focus(`[data-menu="` + menu + `"]`)
 		b.Keys(kb.Enter)
 		b.Until("the menu", `document.activeElement.getAttribute("role") === "menuitem"`)
@@ -124,7 +123,7 @@ func (b *page) visitScreens(prefix string) {
 		b.Readable(prefix + "-" + view)
 	}
 	b.Keys("v")
-	b.Until("the map", `document.querySelector("#mapbox p[role=status]").textContent.includes("labels;")`)
+	b.Until("the map", `document.querySelector("#mapbox p[role=status]").textContent.includes("tags;")`)
 	b.lasso()
 	b.Readable(prefix + "-map")
 	b.Keys(kb.Escape, kb.Escape)

@@ -49,13 +49,16 @@ func TestSnapshotsAreNamedComparedAndRestored(t *testing.T) {
 	b.Keys(kb.Escape)
 	named("two")
 	press("restore before <lunch>")
+	const answer = `[...document.querySelectorAll("dialog[open] button")].find((e) => /^Restore [0-9]/.test(e.innerText))`
+	b.Until("it asks", "!!"+answer)
+	b.Exec(answer + ".click()")
 	b.saved(5)
 	b.says("Restored “before <lunch>”")
 	if e := s.lastEdit(); e.Op != curate.Restore || e.Of != 2 {
 		t.Errorf("restoring made %s of %d, want restore of 2", e.Op, e.Of)
 	}
 	open := func(n string) {
-		b.Until(n+" open labels", `document.querySelector(".meter").title.startsWith("`+n+` of 3 labels")`)
+		b.Until(n+" open labels", `document.querySelector(".meter").title.startsWith("`+n+` of 3 tags")`)
 	}
 	open("1")
 	b.Keys("u")

@@ -1,18 +1,19 @@
 import {byId, h, fill, count, key, number} from './dom.js';
 import {Model} from './model.js';
-import {Sender, ask} from './net.js';
+import {Sender, ask, wayBack, isPerson} from './net.js';
 import {Review} from './review.js';
 import {View} from './view.js';
 import {Suggestions} from './suggestions.js';
 import {Enlarged, Examples, Thumbnails} from './images.js';
 import {Threads} from './threads.js';
 import {Proposals} from './proposals.js';
+import {Classes} from './classes.js';
 import {Rate} from './rate.js';
 import {Find, TagEdits} from './find.js';
 import {commands, decide, mergeNamesakes, setParent, helpDialog} from './commands.js';
 import {dialogOpen} from './dialogs.js';
 import {applyState, reopenDialog, saveOnLeaving, takeState} from './savedstate.js';
-import {asPast, objectOf, describe} from './feedback.js';
+import {asPast, objectOf, describe, endMessage} from './feedback.js';
 import {keyName, repeatable} from './keys.js';
 
 // App connects the parts of the page: the model, the view, the server, the keys and the pointer.
@@ -31,6 +32,9 @@ class App {
     const {view} = this, whenUp = (run) => (...args) => view.pointer.whenUp(() => run(...args));
     this.sender = new Sender(this.model, {
       changed: (byOthers) => { view.byOthers ||= byOthers; this.showSaved(); view.schedule(true); },
+      undone: whenUp((list) => this.undone(list)),
+      place: () => (view.onGroup ? view.name : ''),
+      others: (list) => { view.others = list; view.draw(); },
       slow: whenUp((n) => this.slow(n)),
       saved: (answer, edit, marks) => this.saved(answer, edit, marks),
       otherDraft: () => this.reload(),
@@ -45,6 +49,7 @@ class App {
     this.restored = takeState(this, fields);
     this.find = new Find(this, this.restored?.find);
     this.proposals = new Proposals(this, this.restored?.proposals);
+    this.classes = new Classes(this);
     this.rate = new Rate(this.model.done.labels, this.restored?.rate);
     view.restore();
     if (this.restored) {
@@ -83,7 +88,7 @@ class App {
     if (name === 'group') return view.openCurrentGroup();
     if (name === 'map') return view.openMap();
     if (name === 'review' && !this.review) return undefined;
-    if (name === 'proposals' && !this.model.has.propose) return view.say('Proposing needs the vectors of the draft.');
+    if (['proposals', 'classes'].includes(name) && !this.model.has.propose) return view.say('Proposing needs the vectors of the draft.');
     view.show({kind: name});
     if (name === 'search') { byId('query').focus(); byId('query').select(); }
     return undefined;
@@ -116,7 +121,7 @@ class App {
   // moveTo moves the chosen labels to a group that the pointer took.
   moveTo(g) {
     const {view} = this, tags = view.chosen();
-    if (!tags.length) { view.say('Mark some labels first.'); return; }
+    if (!tags.length) { view.say('Select some tags first.'); return; }
     view.remember(tags);
     decide(this, 'move', tags, g.name);
   }
@@ -168,6 +173,14 @@ class App {
     view.say(describe(past, !!reverted), this.lastEdit && !(view.kind === 'group' && view.at === group)); // otherwise it is in view
   }
 
+  // undone says which edits of this curator somebody else has undone.
+  undone(list) {
+    endMessage();
+    const [e] = list;
+    this.alarm(`${e.by || 'Somebody'} has undone ${list.length > 1 ? `${number(list.length)} of your edits, the first` : 'your edit'}: ${describe(e, false)}`,
+      ['OK', () => this.endAlarm()]);
+  }
+
   alarm(text, ...buttons) {
     const a = byId('alarm');
     a.hidden = false;
@@ -183,12 +196,12 @@ class App {
     const [are, them] = n === 1 ? ['is', 'it'] : ['are', 'them'];
     const unsaved = `${count(n, 'edit')} ${are} not saved yet; this browser keeps ${them}`;
     if (ended) {
-      this.alarm(`The server that this page was opened with has ended. ${n ? `${unsaved}.` : 'Nothing is lost: all edits are saved.'} `
-        + 'Open the latest link that the server printed, in this tab or another.');
+      this.alarm(`${isPerson() ? '' : 'The server that this page was opened with has ended. '}${n ? `${unsaved}.` : 'Nothing is lost: all edits are saved.'} `
+        + wayBack());
       return;
     }
     this.alarm(`The server is gone. ${n ? `${unsaved} and sends ${them} when the server is back.` : 'Nothing is lost: all edits are saved.'} `
-      + 'Start it again with the same command, and open its link in this browser.');
+      + (isPerson() ? 'This page goes on when it is back.' : 'Start it again with the same command, and open its link in this browser.'));
   }
 
   back() {
@@ -252,12 +265,15 @@ class App {
       if (e.shiftKey) { view.markTo(at); return; }
       grid.go(at);
       const choice = e.target.closest('[data-choice]');
-      if (choice) this.review.choose(Number(choice.dataset.choice));
+      if (view.kind === 'classes') { this.classes.point(e.target); this.classes.toggle(); } else if (choice) this.review.choose(Number(choice.dataset.choice));
       else if (view.kind !== 'review') view.toggle(Number(cell.dataset.tag)); else view.draw();
+    });
+    byId('grid').addEventListener('pointermove', (e) => { // the label under the pointer is the current one
+      if (view.kind === 'classes') this.classes.point(e.target);
     });
     byId('grid').addEventListener('dragstart', (e) => {
       const i = Number(e.target.closest('[data-tag]').dataset.tag);
-      const tags = view.isMarked(i) ? [...view.marks] : view.rows.labels(i);
+      const tags = view.kind === 'classes' ? view.chosen() : view.isMarked(i) ? [...view.marks] : view.rows.labels(i);
       view.remember(tags);
       e.dataTransfer.setData('application/x-hgld-tags', JSON.stringify(tags));
     });
@@ -271,7 +287,8 @@ class App {
     if (dialogOpen() || !name || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.target.tagName)) return;
     if (e.target.tagName === 'BUTTON' && (name === ' ' || name === 'Enter')) return;
     if (e.repeat && !repeatable.has(name)) { e.preventDefault(); return; }
-    if (this.view.kind === 'proposals' && this.proposals.key(name)) { e.preventDefault(); return; }
+    const screen = {proposals: this.proposals, classes: this.classes}[this.view.kind];
+    if (screen?.key(name)) { e.preventDefault(); return; }
     const command = commands.find((c) => c.keys.includes(name));
     if (command) { e.preventDefault(); this.run(command); return; }
     if (!name.startsWith('ctrl+') && this.moveKey(name, e.shiftKey)) e.preventDefault();
@@ -280,7 +297,7 @@ class App {
   // moveKey handles the keys that move the cursor, mark, or change the screen, and tells whether
   // the key is one of them.
   moveKey(name, shift) {
-    const {view} = this, n = view.grid.columns, current = view.grid.current();
+    const {view} = this, n = view.grid.columns, current = view.current();
     const step = {
       l: 1, h: -1, ArrowRight: 1, ArrowLeft: -1, ArrowDown: n, ArrowUp: -n, L: 1, H: -1, PageDown: 8 * n, PageUp: -8 * n, Home: -1e9, End: 1e9,
     }[name];
@@ -328,7 +345,7 @@ async function start() {
 // offerNamesakes offers to merge clusters into declared groups of the same name, as they are after an import
 // of names. Once labels are decided, it only mentions it.
 function offerNamesakes(app) {
-  const n = app.model.namesakes().length;
+  const n = app.model.namesakes().filter((x) => x.sure).length;
   if (!n) return;
   if (app.model.done.labels) app.view.say(`${number(n)} of the clusters ${n === 1 ? 'is' : 'are'} called like a declared group: G merges them into it.`);
   else mergeNamesakes(app);

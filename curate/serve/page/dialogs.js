@@ -55,8 +55,9 @@ const mostShown = 50;
 
 // choose asks for one of the items {name, note}, found by a part of its name. create is the word
 // for a new item, if the name of a new one is allowed. more returns further items for the typed
-// text. The result is a name, with whole the item, or null.
-export function choose({title, lead, items, create, value, more, whole}) {
+// text. Those with declared stand before the others, unless another has the whole name that was typed. exists tells of a
+// name that it cannot be new. The result is a name, with whole the item, or null.
+export function choose({title, lead, items, create, value, more, whole, exists = () => false}) {
   return new Promise((resolve) => {
     let list = [], at = 0, result = null;
     const again = takeResumed();
@@ -64,6 +65,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     const input = h('input', {type: 'text', role: 'combobox', 'aria-expanded': 'true', 'aria-controls': 'choices', 'aria-autocomplete': 'list',
       'aria-label': title, autocomplete: 'off', spellcheck: false, value: again?.text ?? value ?? ''});
     const box = h('div', {id: 'choices', class: 'choices', role: 'listbox', 'aria-label': title});
+    const isNew = () => create && input.value !== '' && !items.some((i) => i.name === input.value) && !exists(input.value);
     const take = () => { if (list[at]) { result = whole ? list[at] : list[at].name; d.leave(); } };
     const draw = () => {
       fill(box, list.map((item, i) => h('div', {role: 'option', id: `choice-${i}`, class: i === at ? 'choice at' : 'choice', 'aria-selected': String(i === at),
@@ -76,8 +78,10 @@ export function choose({title, lead, items, create, value, more, whole}) {
     };
     const filter = () => {
       const typed = fold(input.value.trim());
-      list = best([...items, ...(more ? more(input.value) : [])], (item) => fuzzy(typed, foldedName(item))).slice(0, mostShown);
-      if (create && input.value !== '' && !items.some((i) => i.name === input.value)) list.push({name: input.value, fresh: true, note: ''});
+      const found = best([...items, ...(more ? more(input.value) : [])], (item) => fuzzy(typed, foldedName(item)));
+      const rank = (item) => (foldedName(item) === typed ? 0 : item.declared ? 1 : 2);
+      list = found.sort((x, y) => rank(x) - rank(y)).slice(0, mostShown);
+      if (isNew()) list.push({name: input.value, fresh: true, note: ''});
       at = 0;
       draw();
     };
@@ -85,7 +89,7 @@ export function choose({title, lead, items, create, value, more, whole}) {
     input.addEventListener('keydown', (e) => {
       const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10}[e.key];
       if (step) { at = Math.max(0, Math.min(list.length - 1, at + step)); draw(); e.preventDefault(); }
-      if (isEnter(e)) { e.preventDefault(); if ((e.ctrlKey || e.metaKey) && create && input.value) { result = input.value; d.leave(); } else take(); }
+      if (isEnter(e)) { e.preventDefault(); if ((e.ctrlKey || e.metaKey) && isNew()) { result = input.value; d.leave(); } else take(); }
     });
     const d = open(title, 'palette', lead ? h('p', {class: 'soft'}, lead) : null, input, box,
       h('p', {class: 'keys'}, key('↑'), key('↓'), ' choose  ', key('Enter'), ' take  ', create ? [key('Ctrl Enter'), ' exactly what is typed  '] : null,
@@ -117,12 +121,12 @@ export function prompt({title, lead, label, value, action, optional, choices}) {
   });
 }
 
-// check asks which items {name, note, more} of a list to take; all are at first. Space changes one, and Enter takes
+// check asks which items {name, note, more, off} of a list to take; all but those that are off are at first. Space changes one, and Enter takes
 // the list. The result is the items, or null.
 export function check({title, lead, items, action}) {
   return new Promise((resolve) => {
     let result = null;
-    const boxes = items.map((_, i) => h('input', {type: 'checkbox', id: `check-${i}`, checked: true}));
+    const boxes = items.map((_, i) => h('input', {type: 'checkbox', id: `check-${i}`, checked: !items[i].off}));
     const chosen = () => items.filter((_, i) => boxes[i].checked);
     const ok = h('button', {type: 'button', class: 'main-button', onclick: () => take()});
     const draw = () => { fill(ok, `${action} ${number(chosen().length)} `, key('Enter')); ok.disabled = !chosen().length; };
@@ -188,7 +192,7 @@ export function preview({title, names, exists, make, max}) {
         used.add(name);
         return h('section', {class: 'part'}, h('input', {type: 'text', value: again?.names[p] ?? name, 'aria-label': `name of part ${p + 1}`,
           spellcheck: false}),
-          h('p', {class: 'soft'}, `${number(tags.length)} labels`),
+          h('p', {class: 'soft'}, `${number(tags.length)} tags`),
           h('ul', {}, names(tags).slice(0, 12).map((n) => h('li', {}, shown(n))),
             tags.length > 12 ? h('li', {class: 'soft'}, `and ${number(tags.length - 12)} more`) : null));
       }));

@@ -12,7 +12,7 @@ const words = {
   merge: [(e) => `Merged ${names(e)} into “${shown(e.to)}”`, 'the merge of'],
   split: [(e) => `Split ${names(e)} into ${shown(e.to)}`, 'the split of'],
   set_parent: [(e) => (e.to ? `Put ${names(e)} under “${shown(e.to)}”` : `Declared ${names(e)}, or removed its parent`), 'the kind of'],
-  also: [(e) => (e.to ? `Put ${names(e)} in “${shown(e.to)}” as well` : `Took ${names(e)} out of all groups but that of the tree`), 'the further group of'],
+  also: [(e) => (e.to ? `Put ${names(e)} in “${shown(e.to)}” as well` : `Took ${names(e)} out of all groups but that of the tree`), 'the extra group of'],
   drop: [(e) => `Dropped ${names(e)}${e.note ? `: ${e.note}` : ''}`, 'dropping'],
   flag: [(e) => (e.resolved ? `Resolved the flag of ${names(e)}` : `Flagged ${names(e)}`), 'the flag of'],
   propose: [(e) => `Proposed ${names(e)} for ${shown(e.to)}`, 'the proposal of'],
@@ -62,11 +62,14 @@ export function objectOf(model, past) {
 
 let timer;
 
+// endMessage ends the message that is shown: it is no longer true.
+export const endMessage = () => byId('toast').classList.remove('on');
+
 // showMessage shows a text for a while. go opens what the text is about.
 export function showMessage(text, go) {
   const t = byId('toast');
   fill(t, h('span', {}, text), go ? h('button', {type: 'button', 'aria-keyshortcuts': 'o', onclick: go}, 'go there ', key('o')) : null);
   t.classList.add('on');
   clearTimeout(timer);
-  timer = setTimeout(() => t.classList.remove('on'), go ? 7000 : 4000);
+  timer = setTimeout(endMessage, go ? 7000 : 4000);
 }

@@ -18,7 +18,7 @@ const day = (e) => new Date(e.at).toLocaleDateString('en-CA');
 const facets = [
   {id: 'state', any: 'any state', of: ({model: m}, i) => stateOf(m.status[i])},
   {id: 'mark', any: 'any flag', of: ({model: m}, i) =>
-    (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : m.also.has(i) ? 'in two groups' : '')},
+    (m.status[i] & FLAGGED ? 'flagged' : m.remarks.get(i)?.[2] ? 'with a note' : m.extra.has(i) ? 'in two groups' : '')},
   {id: 'landmarks', any: 'any landmarks', of: ({model: m}, i) => ranges.find(([most]) => m.landmarks[i] <= most)[1]},
   {id: 'lead', any: 'any fit', of: ({model: m}, i) => leadOf(m, i)},
   {id: 'by', any: 'any curator', of: (app, i) => editOf(app, i)?.by || ''},
@@ -31,7 +31,7 @@ function leadOf(m, i) {
   if (m.status[i] & DROPPED) return '';
   if (m.status[i] & OUTLIER) return 'outlier';
   if (!m.margins) return '';
-  return m.margins[i] < 0 ? 'nearer to another' : m.margins[i] < doubt ? 'close' : 'sure';
+  return m.margins[i] < 0 ? 'nearer to another' : m.margins[i] < doubt ? 'close' : 'confident';
 }
 
 // fitOf says how well a label fits its group: in a word, and by how much nearer it is than to the next group,
@@ -59,17 +59,13 @@ export function placedBy(app, i) {
   return e ? [e.by, day(e), sourceOf(app, i), `#${e.seq}`].filter(Boolean).join(' · ') : '';
 }
 
-// expression is the regular expression of a query that begins with a slash; null for one of words,
-// and undefined for one that is not valid.
-function expression(text) {
-  if (!text.startsWith('/') || text.length < 2) return null;
-  try { return new RegExp(text.slice(1).replace(/\/$/, ''), 'iu'); } catch { return undefined; }
-}
+// expression is the regular expression of a query that begins with a slash; '' for a query of words.
+const expression = (text) => (text.length > 1 && text.startsWith('/') ? text.slice(1).replace(/\/$/, '') : '');
 
 export class Find {
   // edits are those of the log, as the history shows them.
   constructor(app, saved) {
-    Object.assign(this, {app, edits: [], chosen: {...saved}, asking: false, decided: 0});
+    Object.assign(this, {app, edits: [], chosen: {...saved}, asking: false, decided: 0, found: {query: '', tags: [], wrong: ''}, searching: ''});
     fill(byId('facets'), facets.map((f) => h('select', {id: `facet-${f.id}`, 'aria-label': f.any, data: {facet: f.id}})));
     for (const f of facets) {
       const e = this.select(f);
@@ -127,13 +123,29 @@ export class Find {
   matching(but) {
     const {model: m} = this.app, text = byId('query').value, query = expression(text.trim()), fresh = byId('newonly').checked;
     const all = () => (m.everything ??= [...m.names.keys()]);
-    let list = query ? all().filter((i) => query.test(m.names[i])) : query === undefined ? [] : text.trim() ? m.find(text) : null;
-    this.wrong = query === undefined;
+    let list = query ? this.searched(query) : text.trim() ? m.find(text) : null;
+    this.wrong = query && this.found.wrong;
     if (!list && !fresh && !this.used && !but) return null; // nothing is asked
     list ??= all();
     if (fresh) list = list.filter((i) => m.fresh.has(i));
     for (const f of facets) if (f !== but && this.chosen[f.id]) list = list.filter((i) => f.of(this.app, i) === this.chosen[f.id]);
     return list;
+  }
+
+  // searched lists the labels that match a regular expression. The server searches, because the browser's search can take
+  // for ever; until it has answered, the last result stays.
+  searched(query) {
+    if (this.found.query !== query && this.searching !== query) this.search(query);
+    return this.found.tags;
+  }
+
+  async search(query) {
+    this.searching = query;
+    const found = {query, tags: [], wrong: ''};
+    try { found.tags = (await ask('/api/find', {expression: query})).tags; } catch (e) { found.wrong = e.message; }
+    if (this.searching !== query) return; // another one is wanted by now
+    Object.assign(this, {found, searching: ''});
+    this.app.view.schedule(true);
   }
 
   // sections lists the labels found, open ones first.
@@ -142,7 +154,8 @@ export class Find {
     const {model: m} = this.app, all = this.matching() || [], asked = byId('query').value.trim() || byId('newonly').checked || this.used;
     const open = all.filter((i) => !(m.status[i] & DECIDED));
     this.decided = all.length - open.length;
-    byId('counted').textContent = this.wrong ? 'not a regular expression yet' : asked ? `${number(open.length)} open, ${number(this.decided)} decided` : '';
+    byId('counted').textContent = this.wrong ? `not a regular expression yet: ${this.wrong}`
+      : asked ? `${number(open.length)} open, ${number(this.decided)} decided` : '';
     if (byId('openonly').checked || !this.decided) return [{items: open}];
     return [{items: open}, {title: `decided · ${number(this.decided)}`, items: all.filter((i) => m.status[i] & DECIDED)}];
   }
@@ -170,7 +183,7 @@ export class TagEdits {
 
   // ask requests the edits of the current label if an edit has placed it, one request at a time.
   async ask() {
-    const {view, model} = this.app, i = view.grid.current(), wanted = this.key(i);
+    const {view, model} = this.app, i = view.current(), wanted = this.key(i);
     if (i === undefined || !model.placed[i] || this.asking || this.of === wanted) return;
     this.asking = true;
     let list = [];
@@ -185,7 +198,7 @@ export class TagEdits {
     if (this.of !== this.key(i) || !this.list.length) return null;
     const what = {accept: 'accepted', move: 'moved', drop: 'dropped', propose: 'proposed', confirm: 'confirmed', withdraw: 'taken back', split: 'split',
       flag: 'flagged', note: 'noted', also: 'also in'};
-    return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this label'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
+    return h('section', {class: 'thread'}, h('h2', {}, 'Edits of this tag'), [...this.list].reverse().slice(0, 12).map((e) => h('div', {},
       h('p', {class: 'soft'}, [e.by, day(e), `#${e.seq}`].filter(Boolean).join(' · ')),
       h('p', {}, `${e.resolved ? 'flag resolved' : e.op === 'note' && !e.note ? 'notes removed' : what[e.op] || e.op}`
         + `${e.to ? ` → ${shown(e.to)}` : ''}${e.score === undefined ? '' : `, score ${e.score.toFixed(3)}`}`),

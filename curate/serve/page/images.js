@@ -52,7 +52,7 @@ export class Enlarged {
 
   // draw shows the image of the current label, or none.
   draw() {
-    const i = this.app.view.grid.current(), name = this.on && i !== undefined ? this.app.thumbnails.of(i) : '';
+    const i = this.app.view.current(), name = this.on && i !== undefined ? this.app.thumbnails.of(i) : '';
     const row = byId(`cell-${this.app.view.grid.at}`);
     if (name && row) this.show(`/image/${encodeURIComponent(name)}`, row.getBoundingClientRect());
     else this.hide();
@@ -82,7 +82,7 @@ export class Examples {
 
   // ask requests the examples of the current label, one request at a time.
   async ask() {
-    const {view} = this.app, i = view.grid.current();
+    const {view} = this.app, i = view.current();
     if (!this.on || i === undefined || this.asking || this.of === i) return;
     this.asking = true;
     let list = [], failed = '';

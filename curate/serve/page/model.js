@@ -40,7 +40,7 @@ export class Model {
     this.distance = new Float32Array(n);
     this.placed = new Int32Array(n); // the number of the edit that decided or proposed a label, 0 for none
     this.remarks = new Map();
-    this.also = new Map(); // names of the further groups of the labels that have some
+    this.extra = new Map(); // names of the extra groups of the labels that have some
     this.groups = s.levels.map(() => []);
     this.byName = s.levels.map(() => new Map());
     this.of = [];
@@ -68,7 +68,7 @@ export class Model {
       this.placed[i] = t.placed[k];
       this.put(i, t.parent[k], t.status[k]);
       if (t.remarks[i]) this.remarks.set(i, t.remarks[i]); else this.remarks.delete(i);
-      if (t.also?.[i]) this.also.set(i, t.also[i]); else this.also.delete(i);
+      if (t.extra?.[i]) this.extra.set(i, t.extra[i]); else this.extra.delete(i);
     });
     for (let l = 1; l < this.levels.length; l++) {
       for (const g of this.groups[l].splice(v.sizes[l])) this.forget(g);
@@ -76,6 +76,7 @@ export class Model {
     for (const g of v.groups) this.setGroup(g);
     this.version = v.version;
     this.undo = v.undo;
+    this.last = v.last;
     this.redo = v.redo;
   }
 
@@ -189,7 +190,7 @@ export class Model {
       } else if (e.op === 'note') {
         this.remarks.set(i, [reason, flag, e.note || '', by]);
       } else if (e.op === 'also') {
-        if (e.to) this.also.set(i, [...new Set([...(this.also.get(i) || []), e.to])]); else this.also.delete(i);
+        if (e.to && to !== this.parent[i]) this.extra.set(i, [...new Set([...(this.extra.get(i) || []), e.to])]); else if (!e.to) this.extra.delete(i);
       } else if (e.op === 'drop') {
         this.put(i, to, (status & ~(OUTLIER | PROPOSED)) | DECIDED | DROPPED);
         this.remarks.set(i, [e.note || '', flag, note, by]);
@@ -225,15 +226,18 @@ export class Model {
   }
 
   // namesakes lists the clusters that have the name of a declared group, but for case, accents and number, as
-  // [{cluster, group}], those with the most landmarks first.
+  // [{cluster, group, sure}], those with the most landmarks first. A cluster whose name only begins with that of a group
+  // without labels ("church building") is not sure.
   namesakes() {
     const declared = new Map(), list = [];
     for (const g of this.live(1)) if (g.declared && !declared.has(stem(g.name))) declared.set(stem(g.name), g);
+    const begun = (name) => [...declared].find(([word, g]) => name.startsWith(`${word} `) && !this.bucket(g.at).size)?.[1];
     for (const cluster of this.live(1)) {
-      const group = declared.get(stem(cluster.name));
-      if (group && !cluster.declared && this.bucket(cluster.at).size) list.push({cluster, group});
+      if (cluster.declared || !this.bucket(cluster.at).size) continue;
+      const same = declared.get(stem(cluster.name)), group = same || begun(stem(cluster.name));
+      if (group) list.push({cluster, group, sure: !!same});
     }
-    return list.sort((x, y) => this.bucket(y.cluster.at).landmarks - this.bucket(x.cluster.at).landmarks);
+    return list.sort((x, y) => y.sure - x.sure || this.bucket(y.cluster.at).landmarks - this.bucket(x.cluster.at).landmarks);
   }
 
   droppedTags() { return this.dropped.listed((x, y) => x - y); }

@@ -15,17 +15,24 @@ export class Refused extends Error {
 
 // Stranger is the error of an answer that lacks the server's proof.
 export class Stranger extends Error {
-  constructor() { super('The server that this page was opened with has ended. Open the latest link that the server printed, in this tab or another'); }
+  constructor() { super(`The server that this page was opened with has ended. ${wayBack()}`); }
 }
 
 const passKey = 'hgld pass';
-let pass = null; // {token, secret, queue}
+let pass = null; // {token, secret, queue, person}
 let prover = null; // the secret as a key
 
 function admit(p) {
   pass = p;
   prover = crypto.subtle.importKey('raw', new TextEncoder().encode(p.secret), {name: 'HMAC', hash: 'SHA-256'}, false, ['sign']);
 }
+
+// isPerson tells whether this tab was opened by a person's own link.
+export const isPerson = () => !!pass?.person;
+
+// wayBack says how whoever is at this tab gets access again. A person's link outlives the server, unless it was taken away.
+export const wayBack = () => (pass?.person ? `The link of ${pass.person} opens this page no longer: whoever runs it has taken it away or replaced it. `
+  + 'Ask them for your link, and open it in this browser.' : 'Open the latest link that the server printed, in this tab or another.');
 
 // proof is the server's answer to a nonce.
 async function proof(nonce) {
@@ -80,7 +87,7 @@ const longest = 120 * 1000; // milliseconds that a request takes: a map of very 
 // other than 200.
 export async function ask(path, body, limit = longest) {
   if (opening) await opening;
-  if (!pass) throw new Refused(403, 'This tab has no access; open the latest link that the server printed');
+  if (!pass) throw new Refused(403, 'This tab has no access; open the latest link that the server printed, or your own link');
   const nonce = crypto.randomUUID();
   const proved = proof(nonce);
   const headers = {'X-Hgld-Token': pass.token, 'X-Hgld-Nonce': nonce};
@@ -105,7 +112,8 @@ const pollLimit = 40 * 1000; // the server answers a request for changes within 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Sender {
-  // on: {changed(byOthers), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(), conflict(held), refused(edit, why), otherDraft()}
+  // on: {changed(byOthers), undone(edits), saved(answer, edit, marks), slow(waiting), gone(waiting, ended), back(),
+  // conflict(held), refused(edit, why), otherDraft()}
   constructor(model, on) {
     this.model = model;
     this.on = on;
@@ -136,10 +144,17 @@ export class Sender {
     this.queue.sort((a, b) => a.made - b.made);
   }
 
+  // next numbers the edits of this browser for the log, in the order in which they were made: its clock may step back.
+  next() {
+    const k = `hgld made ${this.model.queue}`, n = Math.max(Number(localStorage.getItem(k)) || 0, ...this.queue.map((q) => q.made)) + 1;
+    try { localStorage.setItem(k, String(n)); } catch { /* the storage is full: the queue alone has the order */ }
+    return n;
+  }
+
   // add sends an edit, and stores and shows it while it is on its way. tags are its labels, and marks
   // what was marked.
   add(edit, tags, marks) {
-    const q = {id: crypto.randomUUID(), page: this.page, made: Date.now() + this.queue.length / 1000, draft: this.model.draft, base: this.model.version,
+    const q = {id: crypto.randomUUID(), page: this.page, made: this.next(), draft: this.model.draft, base: this.model.version,
       target: this.model.placeOf(edit.to), edit};
     Object.defineProperties(q, {tags: {value: tags, writable: true}, marks: {value: marks}, began: {value: performance.now()},
       stored: {value: false, writable: true}}); // of this page; not stored
@@ -327,11 +342,14 @@ export class Sender {
   async watch() {
     for (;;) {
       try {
-        const v = await ask(`/api/changes?since=${this.model.version}${this.lost ? '' : '&wait=1'}`, undefined, pollLimit);
+        const v = await ask(`/api/changes?since=${this.model.version}${this.lost ? '' : '&wait=1'}&at=${encodeURIComponent(this.on.place())}`, undefined,
+          pollLimit);
         this.serverBack();
         if (v.draft !== this.model.draft) { this.on.otherDraft(); return; }
         if (v.version < this.model.version) { await this.reload(); this.on.changed(true); }
         if (this.apply(v)) this.on.changed(true);
+        if (v.undone) this.on.undone(v.undone);
+        this.on.others(v.others || {});
         this.send();
       } catch (e) {
         this.serverGone(e);

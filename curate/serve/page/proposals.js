@@ -5,9 +5,9 @@ import {decide} from './commands.js';
 import {ask} from './net.js';
 
 // The screen that assigns the rest by proposals. It first shows what would be proposed: every open
-// label for which the nearest name leads the second nearest by a threshold. Once a proposal is made,
-// it draws a sample of its labels to check, and says how many of the others are expected to be
-// wrong. It confirms or takes back all of them, those of a group, or those above a threshold.
+// label whose best group leads the second best by a threshold. Once a proposal is made, it draws a
+// sample of its labels to check, and says how many of the others are expected to be wrong. It
+// confirms or takes back all of them, those of a group, or those above a threshold.
 
 const seed = 1; // of the sample: a reload or another tab draws the same labels
 const sampleStep = 20; // labels that are drawn at once
@@ -19,6 +19,7 @@ const round = (x) => number(Math.round(x));
 export class Proposals {
   constructor(app, saved) {
     Object.assign(this, {app, share: 50, n: sampleStep, choosing: false, offered: null, check: null, lead: new Map(), all: [], taken: [], groupOf: new Map(),
+      mixed: new Set(), seen: new Map(),
       ...saved});
     this.slider = h('input', {type: 'range', id: 'share', min: '0', max: '100', step: '1'});
     this.slider.addEventListener('input', () => { this.share = Number(this.slider.value); app.view.schedule(true); });
@@ -29,9 +30,8 @@ export class Proposals {
     this.details = h('p', {class: 'soft'});
     this.threshold = h('label', {for: 'share'});
     this.buttons = h('p', {class: 'buttons'});
-    fill(byId('proposals'), h('div', {}, this.message, this.details),
-      h('div', {class: 'threshold'}, this.threshold, this.slider,
-        h('span', {class: 'keys'}, key('{'), ' ', key('['), ' ', key(']'), ' ', key('}'))), this.buttons);
+    this.parts = [h('div', {}, this.message, this.details), h('div', {class: 'threshold'}, this.threshold, this.slider,
+      h('span', {class: 'keys'}, key('{'), ' ', key('['), ' ', key(']'), ' ', key('}'))), this.buttons];
   }
 
   // saved is the state that outlives a reload. The checks of the sample are in the log.
@@ -98,10 +98,21 @@ export class Proposals {
     return (this.offered || []).filter((x) => !(this.app.model.status[x.tag] & (DECIDED | PROPOSED)));
   }
 
-  // byGroup gathers labels by their group, the largest group first.
-  byGroup(list) { return [...Map.groupBy(list, (x) => x.group).entries()].sort((x, y) => y[1].length - x[1].length || x[0] - y[0]); }
+  // byGroup gathers labels by their group, the largest group first. While a proposal is checked, the groups stay in the order
+  // that they had at first: no section moves while it is read.
+  byGroup(list) {
+    const by = [...Map.groupBy(list, (x) => x.group).entries()].sort((x, y) => y[1].length - x[1].length || x[0] - y[0]);
+    if (this.stage !== 'check') return by;
+    if (!this.order || this.order.of !== this.check?.of) this.order = {of: this.check?.of, place: new Map()};
+    const {place} = this.order;
+    for (const [g] of by) if (!place.has(g)) place.set(g, place.size);
+    return by.sort((x, y) => place.get(x[0]) - place.get(y[0]));
+  }
 
-  name(g) { return this.app.model.groups[1][g]?.name ?? ''; }
+  name(g) { return g < 0 ? '' : this.app.model.groups[1][g]?.name ?? ''; }
+
+  // title names a group, or dropping, which has no group.
+  title(g) { return g < 0 ? 'drop' : shown(this.name(g)); }
 
   // sections lists the labels of the grid. It also updates all, taken (those above the threshold) and
   // groupOf, which are valid until the next edit.
@@ -111,14 +122,14 @@ export class Proposals {
     this.groupOf = new Map(this.taken.map((x) => [x.tag, x.group]));
     const drawn = this.stage === 'check' ? this.drawn() : [], first = new Set(drawn);
     const notDrawn = (x) => !first.has(x.tag), by = this.byGroup(this.taken.filter(notDrawn))
-      .map(([g, list]) => ({title: `${shown(this.name(g))} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
+      .map(([g, list]) => ({key: g, title: `${this.title(g)} · ${number(list.length)}`, items: list.map((x) => x.tag)}));
     const below = this.stage === 'check' ? this.all.slice(this.taken.length).filter(notDrawn).reverse().map((x) => x.tag) : [];
     const {sorting} = this.app.view;
     if (sorting !== 'sure') for (const items of [below, ...by.map((s) => s.items)]) items.sort(this.app.model.order(sorting));
     this.mixed = new Set([...drawn, ...below]); // in sections of several groups
-    const order = sorting === 'sure' ? ', least sure first' : '';
-    const list = [{title: `drawn to check · ${number(drawn.length)}`, items: drawn},
-      {title: `below the slider${order} · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
+    const order = sorting === 'sure' ? ', least confident first' : '';
+    const list = [{key: 'drawn', title: `drawn to check · ${number(drawn.length)}`, items: drawn},
+      {key: 'below', title: `below the slider${order} · ${number(below.length)}`, items: below}, ...by].filter((s) => s.items.length);
     return list.length ? list : [{items: []}];
   }
 
@@ -135,14 +146,16 @@ export class Proposals {
   // about is the text on a card: the proposed group and the lead.
   about(i) {
     const g = this.stage === 'check' ? this.app.model.parent[i] : this.groupOf.get(i) ?? -1;
-    return [g >= 0 && this.mixed?.has(i) ? `${shown(this.name(g))}?` : '', this.lead.has(i) ? this.lead.get(i).toFixed(2) : ''].filter(Boolean).join(' ');
+    return [this.mixed.has(i) ? `${this.title(g)}?` : '', this.lead.has(i) ? this.lead.get(i).toFixed(2) : ''].filter(Boolean).join(' ');
   }
 
   // draw writes the part above the labels, and requests missing data.
   draw() {
+    const box = byId('proposals');
+    if (box.firstChild !== this.parts[0]) box.replaceChildren(...this.parts); // another screen has used it
     this.slider.value = String(this.share);
     const {taken} = this, least = taken.length ? this.leadOf(taken.at(-1).tag) : 0;
-    this.threshold.textContent = `surest ${this.share} % · lead ≥ ${least.toFixed(3)}`;
+    this.threshold.textContent = `most confident ${this.share} % · margin ≥ ${least.toFixed(3)}`;
     this.threshold.parentElement.hidden = this.stage === 'check' && !this.ranked;
     if (this.stage === 'check') this.drawCheck(taken.length); else this.drawChoice(taken);
     setTimeout(() => this.ask(), 0); // the screen is painted first
@@ -154,38 +167,43 @@ export class Proposals {
 
   drawChoice(taken) {
     const m = this.app.model, all = this.all.length;
-    if (!this.offered) { fill(this.message, 'comparing the open labels with the names of the groups…'); fill(this.details, ''); fill(this.buttons); return; }
+    if (!this.offered) {
+      fill(this.message, this.failed || 'comparing the open tags with the names of the groups…');
+      fill(this.details, '');
+      fill(this.buttons);
+      return;
+    }
     if (!all) {
-      const allDecided = m.done.labels + m.proposed === m.n, none = allDecided ? 'No label is open.' : 'Nothing can be proposed.';
+      const allDecided = m.done.labels + m.proposed === m.n, none = allDecided ? 'No tag is open.' : 'Nothing can be proposed.';
       fill(this.message, this.failed || (this.waiting ? 'The names of the groups are being encoded…' : none));
       fill(this.details, this.waiting || allDecided ? '' : 'A proposal needs at least two groups that were declared by name: by N, by an import, '
-        + 'or by hgld cluster run --groups. Labels that were taken back as wrong are not proposed again.');
+        + 'or by hgld cluster run --groups. Tags that were taken back as wrong are not proposed again.');
     } else {
       const groups = new Set(taken.map((x) => x.group)).size;
-      fill(this.message, `${number(taken.length)} of ${count(all, 'open label')} would be proposed, for ${count(groups, 'group')}.`);
-      fill(this.details, 'Each label goes to the group with the nearest name. Its lead is how much nearer this name is than the second nearest. '
-        + 'Nothing is decided yet, and one undo takes all of it back.');
+      fill(this.message, `${number(taken.length)} of ${count(all, 'open tag')} would be proposed, for ${count(groups, 'group')}.`);
+      fill(this.details, 'Each tag goes to the group with the highest score: by its vector, its last words and the name of the group. '
+        + 'Its margin is the lead over the second group. Nothing is decided yet, and one undo takes all of it back.');
     }
-    fill(this.buttons, taken.length ? this.button('a', `Propose ${count(taken.length, 'label')}`, () => this.propose(), true) : null,
+    fill(this.buttons, taken.length ? this.button('a', `Propose ${count(taken.length, 'tag')}`, () => this.propose(), true) : null,
       m.proposed ? this.button('R', `To the ${number(m.proposed)} proposed`, () => this.switchStage()) : null);
   }
 
   drawCheck(above) {
     const c = this.check, left = this.all.length;
-    if (!c) { fill(this.message, 'drawing labels to check…'); fill(this.details, ''); fill(this.buttons); return; }
+    if (!c) { fill(this.message, this.failed || 'drawing tags to check…'); fill(this.details, ''); fill(this.buttons); return; }
     const checked = c.right + c.wrong;
     const are = c.expected >= 0.5 && c.expected < 1.5 ? 'is' : 'are';
-    const unknown = checked ? `Nothing is known of the ${count(left, 'label')} left: no label like them has been checked.`
-      : `${count(left, 'label')} proposed. Check the drawn ones to learn how many are wrong.`;
+    const unknown = checked ? `No estimate for the ${count(left, 'tag')} left: none with a similar score has been checked.`
+      : `${count(left, 'tag')} proposed. Check the drawn ones to learn how many are wrong.`;
     fill(this.message, c.expected === null ? unknown
-      : `About ${round(c.expected)} of the ${count(left, 'label')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
+      : `About ${round(c.expected)} of the ${count(left, 'tag')} left ${are} expected to be wrong (95 %: ${round(c.low)} to ${round(c.high)}).`);
     const surest = this.ranked ? this.expectedOf(above) : null;
     this.threshold.textContent += surest && above
       ? ` · about ${round(surest.expected)} of ${number(above)} wrong (${round(surest.low)} to ${round(surest.high)})`
       : '';
-    fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn labels checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
+    fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn tags checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
       + `For a wrong one, a digit or m moves it to its group; 0 only takes it back.${this.failed ? ` ${this.failed}` : ''}`);
-    const g = this.groupHere(), inGroup = g < 0 ? 0 : this.all.filter((x) => x.group === g).length;
+    const g = this.groupHere(), inGroup = this.all.filter((x) => x.group === g).length, here = this.underHeading(g);
     const at = this.app.view.grid.current() !== undefined;
     const together = (...list) => h('span', {class: 'together'}, ...list);
     fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong()),
@@ -193,14 +211,14 @@ export class Proposals {
       c.tags.length < left + checked ? this.button('+', `Draw ${sampleStep} more`, () => this.drawMore()) : null,
       this.button('R', 'Propose more', () => this.switchStage())),
     together(h('span', {class: 'soft'}, 'Confirm '), this.button('a', `all ${number(left)}`, () => this.confirmAll()),
-      this.ranked ? this.button('A', `surest ${number(above)}`, () => this.confirmSurest()) : null,
-      inGroup ? this.button('b', `${shown(this.name(g))} ${number(inGroup)}`, () => this.confirmGroup()) : null),
+      this.ranked ? this.button('A', `most confident ${number(above)}`, () => this.confirmSurest()) : null,
+      inGroup ? this.button('b', `${this.title(g)} ${number(here.read.length + here.unread.length || inGroup)}`, () => this.confirmGroup()) : null),
     together(h('span', {class: 'soft'}, 'Take back '), this.button('W', 'all', () => this.withdrawAll()),
-      inGroup ? this.button('B', shown(this.name(g)), () => this.withdrawGroup()) : null));
+      inGroup ? this.button('B', `${this.title(g)} ${number(inGroup)}`, () => this.withdrawGroup()) : null));
   }
 
   // groupHere is the group of the current label.
-  groupHere() { const i = this.app.view.grid.current(); return i === undefined ? -1 : this.app.model.parent[i]; }
+  groupHere() { const i = this.app.view.grid.current(); return i === undefined ? -2 : this.app.model.parent[i]; }
 
   // switchStage goes from the check to choosing another proposal, and back.
   switchStage() {
@@ -209,11 +227,11 @@ export class Proposals {
     this.app.view.schedule(true);
   }
 
-  // parts lists labels by the name of their group, in the form of an edit.
-  parts(list) { return this.byGroup(list).map(([g, of]) => ({to: this.name(g), members: of.map((x) => this.app.model.ref(x.tag))})); }
+  // partsOf lists labels by the name of their group, in the form of an edit.
+  partsOf(list) { return this.byGroup(list).map(([g, of]) => ({to: this.name(g), members: of.map((x) => this.app.model.ref(x.tag))})); }
 
   // scored adds the lead of each label to the parts of a proposal.
-  scored(list) { return this.parts(list).map((p, n) => ({...p, scores: this.byGroup(list)[n][1].map((x) => Number(this.leadOf(x.tag).toFixed(4)))})); }
+  scored(list) { return this.partsOf(list).map((p, n) => ({...p, scores: this.byGroup(list)[n][1].map((x) => Number(this.leadOf(x.tag).toFixed(4)))})); }
 
   // expectedOf estimates how many of the surest n labels are wrong, as {expected, low, high}; null if
   // no checked label tells. In a stratum of which only a part is among them, it takes that part of
@@ -256,16 +274,41 @@ export class Proposals {
     const unchecked = () => this.check.right + this.check.wrong === 0;
     if (unchecked()) await this.loadCheck(); // the last check may not be counted yet
     if (unchecked()) {
-      const answer = await confirm({title: `Confirm ${count(list.length, 'label')}`,
-        body: [h('p', {}, 'None of the drawn labels has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
+      const answer = await confirm({title: `Confirm ${count(list.length, 'tag')}`,
+        body: [h('p', {}, 'None of the drawn tags has been checked, so nobody knows how many of these are wrong.')], answers: ['Confirm all the same']});
       if (answer < 0) return;
     }
-    this.edit('confirm', list, {parts: this.parts(list)});
+    this.edit('confirm', list, {parts: this.partsOf(list)});
   }
 
   confirmAll() { return this.confirmThese(this.all); }
   confirmSurest() { return this.confirmThese(this.taken); }
-  confirmGroup() { const g = this.groupHere(); return this.confirmThese(this.all.filter((x) => x.group === g)); }
+
+  // see notes that labels have been on the screen, with the group that was proposed for them.
+  see(tags) { for (const i of tags) this.seen.set(i, this.app.model.parent[i]); }
+
+  // underHeading lists the labels under the heading of a group, as {read, unread} by whether they have been on the screen.
+  underHeading(g) {
+    const {mixed} = this, here = this.taken.filter((x) => x.group === g && !mixed.has(x.tag));
+    return {read: here.filter((x) => this.seen.get(x.tag) === g), unread: here.filter((x) => this.seen.get(x.tag) !== g)};
+  }
+
+  // confirmGroup confirms the labels under the heading of the current group that have been on the screen. It goes to
+  // the next one that has not, and asks about those that stand elsewhere.
+  async confirmGroup() {
+    const g = this.groupHere(), {view} = this.app, {read, unread} = this.underHeading(g), name = this.title(g);
+    const elsewhere = this.all.filter((x) => x.group === g && this.mixed.has(x.tag));
+    if (read.length) await this.confirmThese(read);
+    if (unread.length) {
+      view.grid.seek(unread[0].tag);
+      view.say(`${count(unread.length, 'tag')} of “${name}” ${unread.length === 1 ? 'has' : 'have'} not been on the screen yet.`);
+      return;
+    }
+    if (!elsewhere.length) return;
+    const answer = await confirm({title: `Confirm ${count(elsewhere.length, 'more tag')}`, answers: ['Leave them', 'Confirm them'],
+      body: [h('p', {}, `They are proposed for “${name}” too, but stand below the slider or among those drawn to check.`)]});
+    if (answer === 1) await this.confirmThese(elsewhere);
+  }
 
   withdraw(list) { this.edit('withdraw', list, {from: list.map((x) => this.app.model.ref(x.tag))}); }
   withdrawAll() { this.withdraw(this.all); }
@@ -283,14 +326,17 @@ export class Proposals {
   right(tags = this.chosen()) {
     const of = tags.map((tag) => ({tag, group: this.app.model.parent[tag]}));
     if (!tags.length) return;
-    if (new Set(of.map((x) => x.group)).size === 1) { decide(this.app, 'accept', tags, this.name(of[0].group)); return; }
-    this.app.edit({op: 'confirm', parts: this.parts(of), note: 'right'}, tags);
+    if (new Set(of.map((x) => x.group)).size === 1) { this.accept(tags, of[0].group); return; }
+    this.app.edit({op: 'confirm', parts: this.partsOf(of), note: 'right'}, tags);
     this.app.view.clearMarks();
   }
 
+  // accept decides labels in their proposed group, or drops them.
+  accept(tags, g) { decide(this.app, g < 0 ? 'drop' : 'accept', tags, g < 0 ? undefined : this.name(g), g < 0 ? 'as proposed' : undefined); }
+
   // rightToHere accepts the labels from the first to the current one.
   rightToHere() {
-    const {grid} = this.app.view, tags = grid.items.slice(0, grid.at + 1).filter((i) => this.isProposed(i));
+    const {grid} = this.app.view, tags = this.app.view.labelsOf(grid.items.slice(0, grid.at + 1)).filter((i) => this.isProposed(i));
     this.app.view.remember(tags);
     this.right(tags);
   }

@@ -29,7 +29,7 @@ export class Rate {
   // draw shows the rate, the time for the open labels, and how many errors are expected.
   draw(open, errors) {
     const p = byId('rate'), {hourly} = this;
-    const text = [hourly ? `${number(Math.round(hourly))} labels an hour` : '', hourly && open ? `${duration(open / hourly)} left` : '', errors].filter(Boolean)
+    const text = [hourly ? `${number(Math.round(hourly))} tags an hour` : '', hourly && open ? `${duration(open / hourly)} left` : '', errors].filter(Boolean)
       .join(' · ');
     p.hidden = !text;
     if (p.textContent !== text) p.textContent = text;

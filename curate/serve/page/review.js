@@ -53,13 +53,13 @@ export class Review {
 
   title(items) {
     const groups = this.byTag.get(items[0]).answers.map((x) => shown(x.choice));
-    return `${groups.slice(0, -1).join(', ')} or ${groups.at(-1)} · ${count(items.length, 'label')}`;
+    return `${groups.slice(0, -1).join(', ')} or ${groups.at(-1)} · ${count(items.length, 'tag')}`;
   }
 
   // hint says what the digits do.
   hint() {
     const n = this.most, keys = (from, to) => [key(String(from)), to > from + 1 ? ' … ' : ' ', key(String(to))];
-    return [' · ', ...keys(1, n), ' take an answer', ...(2 * n > 9 ? [] : [', ', ...keys(n + 1, 2 * n), ' take it for all of the case'])];
+    return [' · ', ...keys(1, n), ' choose an answer', ...(2 * n > 9 ? [] : [', ', ...keys(n + 1, 2 * n), ' apply it to all tags with these answers'])];
   }
 
   openTags() { return this.items().filter((i) => !(this.app.model.status[i] & DECIDED)); }
@@ -74,8 +74,11 @@ export class Review {
   // now is the present choice for a label, '' for none.
   now(i) { const m = this.app.model; return m.status[i] & DROPPED ? dropped : m.parent[i] >= 0 ? m.groups[1][m.parent[i]].name : ''; }
 
+  // caseOf names the answers to the difference of a label.
+  caseOf(i) { return caseOf(this.byTag.get(i)); }
+
   // state is everything that the appearance of a difference depends on.
-  state(i, active) { return `${this.app.model.status[i]} ${active} ${this.now(i)}`; }
+  state(i, active) { return `${this.app.model.status[i]} ${active} ${this.now(i)} ${this.app.view.rows.labels(i)}`; }
 
   cell(e, i, active) {
     const d = this.byTag.get(i), now = this.now(i);
@@ -86,7 +89,8 @@ export class Review {
     const other = done && !d.answers.some((x) => x.choice === now);
     become(e, h('div', {class: `cell duel${active ? ' at' : ''}${done ? ' decided' : ''}`, role: 'option', 'aria-selected': 'false', data: {tag: i}},
       h('span', {class: 'tick', 'aria-hidden': 'true'}, done ? '✓' : ''),
-        h('span', {class: 'label', title: d.name}, shown(d.name), h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`),
+        h('span', {class: 'label', title: d.name}, this.app.view.rows.labels(i).map((x) => shown(this.app.model.names[x])).join(' · '),
+          h('span', {class: 'facts'}, ` ${count(d.landmarks, 'landmark')}`),
         other ? h('span', {class: 'facts'}, ` → ${shown(now)}`) : null), d.answers.map(side),
       hidden(done && !other ? `, decided: ${now}` : '')));
   }
@@ -111,7 +115,7 @@ export class Review {
   }
 
   // take decides labels as one curator did, and goes to the next open difference after i.
-  take(i, choice, tags = [i]) {
+  take(i, choice, tags = this.app.view.rows.labels(i)) {
     const app = this.app;
     app.view.remember(tags);
     if (choice === dropped) decide(app, 'drop', tags, undefined, 'adjudicated');
@@ -150,7 +154,7 @@ export class Review {
     return [d ? this.difference(d) : null,
       h('section', {}, h('h2', {}, 'Agreement'), this.names.length > 2 ? this.ofMany() : this.ofTwo(),
         h('dl', {}, fact('left open', `${number(this.openTags().length)} of ${number(this.items().length)}`)),
-        h('p', {class: 'soft'}, 'κ falls when most labels are in one group, however well people agree; AC1 does not.'),
+        h('p', {class: 'soft'}, 'κ falls when most tags are in one group, however well people agree; AC1 does not.'),
         h('button', {type: 'button', onclick: () => this.confusion()}, 'Agreement by group')),
       this.parents().length ? h('section', {}, h('h2', {}, 'Kinds that differ'), this.parents().map((p) => h('div', {class: 'pair'}, h('p', {}, shown(p.group)),
         answersOf(p, this.names).map(({choice, who}) => h('button', {type: 'button',
@@ -162,7 +166,7 @@ export class Review {
     const open = this.openTags().filter((x) => caseOf(this.byTag.get(x)) === caseOf(d)), n = this.most;
     return h('section', {}, h('h2', {}, 'Difference'), h('p', {class: 'whole'}, shown(d.name)),
       h('dl', {}, this.names.map((name, k) => fact(name, shown(choicesOf(d)[k]) || 'not decided')).flat(), fact('landmarks', number(d.landmarks))),
-      open.length > 1 ? h('div', {class: 'pair'}, h('p', {}, `${count(open.length, 'open label')} with these answers`),
+      open.length > 1 ? h('div', {class: 'pair'}, h('p', {}, `${count(open.length, 'open tag')} with these answers`),
         d.answers.map(({choice}, k) => h('button', {type: 'button', onclick: () => this.chooseCase(k + 1)}, `all ${shown(choice)} `,
           n + k < 9 && 2 * n <= 9 ? key(String(n + k + 1)) : null))) : null);
   }
@@ -172,7 +176,7 @@ export class Review {
     const g = this.c.pairs[0];
     // An interval by the normal distribution can exceed the range of the figure.
     const range = (ci) => (ci ? ci.map((v) => Math.max(-1, Math.min(1, v)).toFixed(2)).join(' to ') : '–');
-    return h('dl', {}, fact('both decided', count(g.tags, 'label')), fact('agree', figure(g.raw)),
+    return h('dl', {}, fact('both decided', count(g.tags, 'tag')), fact('agree', figure(g.raw)),
       fact('Cohen’s κ', figure(g.kappa)), fact('95 %', range(g.kappa_ci95)),
       fact('Gwet’s AC1', figure(g.ac1)), fact('95 %', range(g.ac1_ci95_normal)));
   }
@@ -181,7 +185,7 @@ export class Review {
   // the labels have different numbers of decisions; Krippendorff's alpha is not.
   ofMany() {
     const g = this.c.agreement;
-    return [h('dl', {}, fact('two or more decided', count(g.items, 'label')), fact('two agree', figure(g.raw)),
+    return [h('dl', {}, fact('two or more decided', count(g.items, 'tag')), fact('two agree', figure(g.raw)),
       fact('Fleiss’ κ', figure(g.fleiss_kappa)), fact('Krippendorff’s α', figure(g.alpha)), fact('Gwet’s AC1', figure(g.ac1))),
     h('p', {class: 'soft'}, 'Agreement of pairs, and Cohen’s κ:'),
     h('dl', {}, this.c.pairs.map((p) => fact(`${this.names[p.a]}, ${this.names[p.b]}`, `${figure(p.raw)} · κ ${figure(p.kappa)}`)).flat())];
@@ -197,7 +201,7 @@ export class Review {
       h('section', {}, h('h3', {}, 'Groups, least agreement first'), h('table', {}, heads(['group', ...this.names, two ? 'both' : 'all', 'agreement'], 1),
         h('tbody', {}, by.slice(0, 100).map((x) => h('tr', {}, h('td', {}, shown(name(x.category))), x.tags.map((n) => cell(number(n))),
           cell(number(x.all)), cell(x.specific_agreement === null ? '–' : x.specific_agreement.toFixed(2))))))),
-      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, heads([...this.names, 'labels'], this.names.length),
+      h('section', {}, h('h3', {}, 'Confused most often'), h('table', {}, heads([...this.names, 'tags'], this.names.length),
         h('tbody', {}, cases.slice(0, 100).map((list) => h('tr', {}, choicesOf(list[0]).map((x) => h('td', {}, shown(x) || '–')),
           cell(number(list.length)))))))));
   }

@@ -26,7 +26,7 @@ export function applyState({model, view, examples}, saved) {
     marks.add(i);
     if (saved.draft === model.draft) marks.seen.set(i, seen); // groups of another draft have other numbers
   }
-  if (lost) view.say(`${lost} of the marked labels ${lost === 1 ? 'is' : 'are'} not in this draft.`);
+  if (lost) view.say(`${lost} of the selected tags ${lost === 1 ? 'is' : 'are'} not in this draft.`);
   tree.level = saved.level;
   for (const name of saved.groups) tree.marked.add(name);
   examples.on = saved.images;

@@ -1,15 +1,19 @@
 import {DECIDED, DROPPED, OUTLIER, PROPOSED} from './model.js';
 import {Rows} from './variants.js';
 
-const mostGathered = 2000; // with more labels, each has a row of its own, so that keys stay fast
+const mostGathered = 8000; // with more labels, each has a row of its own, so that keys stay fast
+
+const folded = ['group', 'near', 'search', 'like', 'marked', 'proposals', 'review'];
 
 // sectionsOf lists the labels of the screen, as {sections, rows}. Variants in one group with the same
 // status share a row.
 export function sectionsOf(app) {
+  if (app.view.kind === 'classes') return {sections: app.classes.sections(), rows: app.classes.rows()};
   const rows = new Rows(), all = sections(app), m = app.model;
   const n = all.reduce((sum, s) => sum + s.items.length, 0);
-  if (app.view.singly || n > mostGathered || !['group', 'near', 'search', 'like'].includes(app.view.kind)) return {sections: all, rows};
-  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)}`;
+  if (app.view.singly || n > mostGathered || !folded.includes(app.view.kind)) return {sections: all, rows};
+  const of = {proposals: (i) => app.proposals.groupOf.get(i), review: (i) => app.review.caseOf(i)}[app.view.kind];
+  const same = (i) => `${m.parent[i]} ${m.status[i] & (DECIDED | DROPPED | PROPOSED)} ${of ? of(i) : ''}`;
   return {rows, sections: all.map((s) => ({...s, items: rows.gather(s.items, (i) => m.stem(i), same, (i) => m.landmarks[i])}))};
 }
 

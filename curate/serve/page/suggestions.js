@@ -25,7 +25,7 @@ export class Suggestions {
   async ask() {
     const {model, view, sender} = this.app;
     const tags = view.chosen(), choice = view.choice(), wanted = `${model.version} ${choice}`;
-    if (!model.has.suggest || !tags.length || this.asking || sender.queue.length || this.wanted === wanted || view.kind === 'review') return;
+    if (!model.has.suggest || !tags.length || this.asking || sender.queue.length || this.wanted === wanted || ['review', 'classes'].includes(view.kind)) return;
     this.wanted = wanted;
     this.asking = true;
     try {

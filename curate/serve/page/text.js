@@ -28,3 +28,6 @@ export function fuzzy(typed, name) {
   }
   return k === typed.length ? Math.max(1, loose - 4 * gaps - name.length) : 0;
 }
+
+// sum adds numbers.
+export const sum = (list) => list.reduce((all, x) => all + x, 0);

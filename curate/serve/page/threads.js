@@ -43,7 +43,7 @@ export class Threads {
 
 // written lists what is shown and has a flag or a note: the group of the screen, and the current label.
 function written({model: m, view}) {
-  const list = [], i = view.grid.current();
+  const list = [], i = view.current();
   const g = view.kind === 'group' ? m.groups[1][view.at] : null;
   if (g && (g.flagged || g.note)) list.push({level: 1, at: g.at, group: g, flagged: g.flagged, flag: g.flag, note: g.note});
   if (i !== undefined && view.kind !== 'review') {

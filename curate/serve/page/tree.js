@@ -238,13 +238,13 @@ export class Tree {
     flagOf(r.g),
     b.proposed ? h('span', {class: 'proposals'}, `${number(b.proposed)}?`, hidden(' proposed ')) : null,
     h('span', {class: 'n'}, b.open && b.open < b.size ? `${number(b.size - b.open)}/${number(b.size)}` : number(b.size),
-      hidden(b.open && b.open < b.size ? ' labels decided' : done ? ' labels, all decided' : ' labels')));
+      hidden(b.open && b.open < b.size ? ' tags decided' : done ? ' tags, all decided' : ' tags')));
   }
 
   // toggle marks a class, or removes its mark. All marks have one level.
   toggle({g}) {
     if (!g) return;
-    if (g.level !== this.level && this.chosen().length) { this.on.say('Marks must have one level; Esc clears them.'); return; }
+    if (g.level !== this.level && this.chosen().length) { this.on.say('A selection has one level; Esc clears it.'); return; }
     this.level = g.level;
     if (this.marked.has(g.name)) this.marked.delete(g.name); else this.marked.add(g.name);
     this.on.mark();

@@ -37,10 +37,15 @@ export class Rows {
     return [...rows.values()].map((row) => {
       if (row.length === 1) return row[0];
       row.sort((x, y) => landmarks(y) - landmarks(x));
-      this.of.set(row[0], row);
-      for (const i of row.slice(1)) this.first.set(i, row[0]);
-      return row[0];
+      return this.put(row);
     });
+  }
+
+  // put makes a row of labels, for which the first one stands.
+  put(row) {
+    this.of.set(row[0], row);
+    for (const i of row.slice(1)) this.first.set(i, row[0]);
+    return row[0];
   }
 
   // labels lists the labels of the row that a label stands for.

@@ -1,4 +1,4 @@
-import {byId, number, shown} from './dom.js';
+import {byId, key, number, shown} from './dom.js';
 import {DECIDED, DROPPED} from './model.js';
 import {ask} from './net.js';
 import {Grid} from './grid.js';
@@ -24,8 +24,9 @@ export class View {
     this.grid = new Grid(byId('grid'), {
       width: (items) => (this.kind === 'group' ? panels.lineWidth(app, items) : this.kind === 'proposals' ? 330 : 220),
       height: (wide) => this.rowHeight(wide),
-      cell: (e, i, active) => (this.kind === 'review' ? app.review.cell(e, i, active) : panels.card(app, e, i, active)),
-      state: (i, active) => (this.kind === 'review' ? app.review.state(i, active) : panels.cardState(app, i, active)),
+      cell: (e, i, active) => (this.writer ? this.writer.cell(e, i, active) : panels.card(app, e, i, active)),
+      state: (i, active) => (this.writer ? this.writer.state(i, active) : panels.cardState(app, i, active)),
+      seen: (items) => { if (['proposals', 'classes'].includes(this.kind)) app[this.kind]?.see(this.labelsOf(items)); },
     });
     this.tree = new Tree(byId('tree'), model, {
       open: (g) => this.openGroup(g), mark: () => this.draw(), drop: (row, e) => app.drop(row, e), take: (g) => app.moveTo(g), say: (text) => this.say(text),
@@ -39,6 +40,9 @@ export class View {
 
   // at is the group of the screens group and near.
   get at() { return this.screen.at; }
+
+  // writer is the screen that writes its cells itself, undefined for cards.
+  get writer() { return {review: this.app.review, classes: this.app.classes}[this.kind]; }
 
   // onGroup tells whether the screen is about one group.
   get onGroup() { return this.kind === 'group' || this.kind === 'near'; }
@@ -102,7 +106,7 @@ export class View {
   // line, and a label of other screens two.
   rowHeight(wide) {
     if (this.kind === 'review') return this.app.review.height(wide, byId('grid'));
-    return this.kind === 'group' || this.kind === 'proposals' ? 32 : 72;
+    return this.kind === 'classes' ? 28 : panels.lines.includes(this.kind) ? 32 : 72;
   }
 
   // schedule draws once, after the present key or answer has been handled and the pointer is up.
@@ -127,7 +131,8 @@ export class View {
     const {app, kind} = this;
     byId('search').hidden = kind !== 'search';
     byId('mapbox').hidden = kind !== 'map';
-    byId('proposals').hidden = kind !== 'proposals';
+    byId('actions').hidden = kind === 'classes';
+    byId('proposals').hidden = !['proposals', 'classes'].includes(kind);
     byId('grid').hidden = kind === 'map';
     if (this.map && kind === 'map') this.map.draw();
     this.tree.show(this.onGroup ? this.at : -1);
@@ -137,6 +142,7 @@ export class View {
     panels.progress(app);
     app.rate.draw(this.model.n - this.model.done.labels, app.proposals.errors);
     if (kind === 'proposals') app.proposals.draw();
+    if (kind === 'classes') app.classes.draw();
     if (kind === 'review') app.review.draw(byId('side')); else panels.side(app);
     app.enlarged?.draw();
     setTimeout(() => { app.suggestions.ask(); app.examples.ask(); app.threads.ask(); app.tagEdits.ask(); }, 0); // the screen is painted first
@@ -148,9 +154,10 @@ export class View {
   show(screen, push = true, current) {
     this.screen = screen;
     this.grid.start(current);
-    this.grid.only = screen.kind === 'review' ? 1 : 0;
-    this.grid.sort = {review: 'duel', group: 'line', proposals: 'line'}[screen.kind] || 'card';
-    this.grid.between = this.grid.sort === 'line' ? 4 : 8;
+    this.grid.only = ['review', 'classes'].includes(screen.kind) ? 1 : 0;
+    this.grid.sort = {review: 'duel', group: 'line', proposals: 'line', classes: 'words'}[screen.kind] || 'card';
+    this.grid.titleHigh = screen.kind === 'classes' ? 31 : 44;
+    this.grid.between = ['line', 'words'].includes(this.grid.sort) ? 4 : 8;
     if (this.onGroup) this.name = this.model.groups[1][this.at].name;
     this.setAddress(push);
     this.refresh();
@@ -184,12 +191,12 @@ export class View {
     const g = next >= 0 ? next : this.tree.next(step, {open: true, round: true});
     if (g < 0) {
       const end = step > 0 ? 'last' : 'first';
-      this.say(this.model.done.labels < this.model.n ? `This is the ${end} group; all open labels are in it.`
+      this.say(this.model.done.labels < this.model.n ? `This is the ${end} group; all open tags are in it.`
         : `This is the ${end} group, and everything is decided.`);
       return;
     }
     this.openGroup(g);
-    if (next < 0) this.say(`Continuing at the ${step > 0 ? 'first' : 'last'} group with open labels.`);
+    if (next < 0) this.say(`Continuing at the ${step > 0 ? 'first' : 'last'} group with open tags.`);
   }
 
   // openNear shows open labels of other groups that are near a group.
@@ -202,7 +209,7 @@ export class View {
   // openLike shows the labels whose meanings are nearest to the chosen ones.
   async openLike() {
     const tags = this.chosen();
-    if (!tags.length || !this.model.has.suggest) { this.say(tags.length ? 'This draft has no vectors.' : 'Choose a label first.'); return; }
+    if (!tags.length || !this.model.has.suggest) { this.say(tags.length ? 'This draft has no vectors.' : 'Choose a tag first.'); return; }
     try { this.like = (await ask('/api/like', {tags})).near.map((x) => x.at); } catch (e) { this.say(e.message); return; }
     this.likeOf = tags;
     this.show({kind: 'like'});
@@ -212,6 +219,7 @@ export class View {
     this.show({kind: 'map'}, push);
     const {model, marks} = this;
     this.map ??= new PlaneMap(byId('mapbox'), {
+      words: {label: 'tag', then: [', then ', key('m'), ' move'], decided: 'filled points are decided', open: 'only open ones'},
       group: (i) => model.parent[i],
       isMarked: (i) => marks.has(i),
       decided: (i) => model.status[i] & DECIDED,
@@ -236,13 +244,13 @@ export class View {
     const m = this.model, g = m.groupNamed(name), exists = g >= 0 && (m.groups[1][g].declared || m.bucket(g).size > 0);
     const first = this.tree.first();
     if (['dropped', 'flagged', 'search', 'marked'].includes(kind)) { this.show({kind}, false); return; }
-    if (kind === 'proposals' && m.has.propose) { this.show({kind}, false); return; }
+    if (['proposals', 'classes'].includes(kind) && m.has.propose) { this.show({kind}, false); return; }
     if (kind === 'like' && this.like) { this.show({kind}, false); return; }
     if (kind === 'map' && m.has.map) { this.openMap(false); return; }
     if (first === undefined) { this.show({kind: 'dropped'}, false); return; }
     if (exists && kind === 'near' && m.has.suggest) { this.candidates = []; this.show({kind, at: g}, false); this.openNear(g, false); return; }
     this.show(this.groupScreen(exists ? g : first), false);
-    if (g >= 0 && !exists) this.say(`“${shown(name)}” no longer has labels.`);
+    if (g >= 0 && !exists) this.say(`“${shown(name)}” no longer has tags.`);
     else if (g < 0 && name) this.openSuccessor(name);
   }
 
@@ -270,9 +278,13 @@ export class View {
       if (this.chosenEdition !== this.marks.edition) { this.chosenEdition = this.marks.edition; this.chosenMarks = [...this.marks]; }
       return this.chosenMarks;
     }
+    if (this.kind === 'classes') return this.app.classes.chosen();
     const i = this.grid.current();
     return i === undefined || this.kind === 'map' ? [] : this.rows.labels(i);
   }
+
+  // current is the label at the cursor.
+  current() { return this.kind === 'classes' ? this.app.classes.part ?? this.grid.current() : this.grid.current(); }
 
   // choice identifies the chosen labels.
   choice() { return this.marks.size ? `marks ${this.marks.edition}` : `label ${this.chosen()[0]}`; }
@@ -300,7 +312,7 @@ export class View {
 
   // marksAgain marks what was marked before clearMarks.
   marksAgain() {
-    if (this.marks.size || !this.cleared?.length) { this.say(this.marks.size ? 'Other labels are marked.' : 'No marks were cleared.'); return; }
+    if (this.marks.size || !this.cleared?.length) { this.say(this.marks.size ? 'Other tags are selected.' : 'No selection was cleared.'); return; }
     this.markAgain(this.cleared);
   }
 
@@ -317,7 +329,7 @@ export class View {
 
   // markDecided marks the decided labels that markMany has left out.
   markDecided() {
-    if (!this.leftOut.size) { this.say('No decided label has been left out.'); return; }
+    if (!this.leftOut.size) { this.say('No decided tag has been left out.'); return; }
     this.leftOut.forEach((i) => this.marks.add(i));
     this.leftOut.clear();
     this.draw();
@@ -337,15 +349,15 @@ export class View {
   // markSameWord marks the labels of this screen whose head word is that of the current label; if they are
   // marked, those of the whole draft.
   markSameWord() {
-    const {model, grid} = this, i = grid.current();
+    const {model, grid} = this, i = this.current();
     if (i === undefined) return;
     const word = model.head(i), same = (list) => list.filter((x) => model.head(x) === word);
     const here = same(this.labelsOf(grid.items)), open = here.filter((x) => !(model.status[x] & DECIDED)), before = this.marks.size;
     const all = (open.length ? open : here).every((x) => this.marks.has(x));
     this.markMany(all ? same([...model.names.keys()]) : here);
     const n = this.marks.size - before;
-    this.say(n ? `${n === 1 ? 'One more label' : `${number(n)} more labels`} with “${word}” marked${all ? ', of all groups' : ''}.`
-      : `No other open label with “${word}”${all ? '' : ' is here'}.`);
+    this.say(n ? `${n === 1 ? 'One more tag' : `${number(n)} more tags`} with “${word}” selected${all ? ', of all groups' : ''}.`
+      : `No other open tag with “${word}”${all ? '' : ' is here'}.`);
   }
 
   // labelsOf lists the labels of rows.
@@ -355,7 +367,7 @@ export class View {
   toggleVariants() {
     this.singly = !this.singly;
     this.schedule(true);
-    this.say(this.singly ? 'Every label has a row of its own.' : 'Names that differ only in case, accents or number are in one row.');
+    this.say(this.singly ? 'Every tag has a row of its own.' : 'Names that differ only in case, accents or number are in one row.');
   }
 
   // markTo marks the rows from the anchor to one, and moves the cursor there.

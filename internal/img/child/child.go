@@ -140,7 +140,7 @@ const (
 // a terminal, which a child ignores later, may have come too early.
 func (p *Pool) start() (c *process, err error) {
 	if !serves.Load() {
-		return nil, errors.New("this program serves as no child")
+		return nil, errors.New("not running as a decoder child process")
 	}
 	for range 2 {
 		if c, err = p.startOnce(); err == nil {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // testVariable is set in children. Its value names a fault of their start.
@@ -88,10 +90,7 @@ func ask(p *Pool, what, data string) (string, error) {
 
 func pid(t *testing.T, p *Pool) int {
 	t.Helper()
-	answer, err := ask(p, "pid", "12345678")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(ask(p, "pid", "12345678"))(t)
 	return int(binary.BigEndian.Uint64([]byte(answer)))
 }
 
@@ -209,10 +208,7 @@ func TestProgramThatIsNoChildIsAnError(t *testing.T) {
 // The parent's end closes the standard input of a child.
 func TestChildEndsWithItsParentInTheMiddleOfATask(t *testing.T) {
 	p := newPool()
-	c, err := p.start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(p.start())(t)
 	var frame bytes.Buffer
 	binary.Write(&frame, binary.BigEndian, head{4, 0, 0})
 	frame.WriteString("hang")

@@ -1,4 +1,5 @@
-// Package address knows the addresses of places in an object store, s3://bucket/prefix, and nothing of their contents.
+// Package address reads the addresses of places in an object store, s3://bucket/prefix. It opens nothing. Other code
+// takes the scheme from here.
 package address
 
 import (
@@ -8,8 +9,11 @@ import (
 	"strings"
 )
 
-// Scheme begins the addresses: s3://bucket/prefix.
-const Scheme = "s3://"
+// Scheme begins the addresses, and Form shows one.
+const (
+	Scheme = "s3://"
+	Form   = Scheme + "bucket/prefix"
+)
 
 // Is reports whether path is an address of an object store.
 func Is(path string) bool {
@@ -18,13 +22,13 @@ func Is(path string) bool {
 
 // Error reports an address that names no place in a bucket.
 type Error struct {
-	Address string // without what may be a password
+	Address string // which may hold a password
 	What    string // what is wrong with it
 }
 
 // Error names the address and what is expected.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s %s; want s3://bucket/prefix", e.Address, e.What)
+	return fmt.Sprintf("%s %s; want %s", WithoutSecret(e.Address), e.What, Form)
 }
 
 // bucketName matches the names of buckets: 3 to 63 small letters, digits, dots and hyphens; old ones have more.
@@ -39,12 +43,11 @@ func Check(address string) error {
 // Split returns the bucket and the prefix, which has no slash at either end.
 func Split(address string) (bucket, prefix string, err error) {
 	if !Is(address) {
-		return "", "", &Error{address, "is no address of an object store"}
+		return "", "", &Error{address, "is not the address of an object store"}
 	}
 	bucket, prefix, _ = strings.Cut(address[len(Scheme):], "/")
-	if at := strings.LastIndexByte(bucket, '@'); at >= 0 {
-		return "", "", &Error{Scheme + "…@" + bucket[at+1:],
-			"has a name or password; the credentials are found as the AWS tools find them"}
+	if strings.ContainsAny(bucket, "@:") { // a password may hold a slash, too
+		return "", "", &Error{address, "has a name or password; the credentials are found as the AWS tools find them"}
 	}
 	if !bucketName.MatchString(bucket) {
 		return "", "", &Error{address, fmt.Sprintf("has the bucket %.80q, which no bucket is called", bucket)}
@@ -58,6 +61,28 @@ func Split(address string) (bucket, prefix string, err error) {
 	}
 	return bucket, prefix, nil
 }
+
+// WithoutSecret returns an address of any scheme without what may be a name and a password, whatever characters they
+// have: all that stands before the last @, if there is a colon or another @ in the host, or all if the host has a colon
+// that no port follows.
+func WithoutSecret(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(rest, '@'); found && at >= 0 && strings.ContainsAny(host, "@:") {
+		return scheme + "://…@" + rest[at+1:]
+	}
+	if port := strings.LastIndexByte(host, ':'); found && port >= 0 && host[0] != '[' &&
+		(strings.EqualFold(scheme+"://", Scheme) || strings.Trim(host[port+1:], "0123456789") != "") {
+		return scheme + "://…"
+	}
+	return address
+}
+
+// inText matches addresses in a text, without the punctuation behind them.
+var inText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://\S*[^\s"'.,;:)]`)
+
+// Scrub returns a text with [WithoutSecret] of each address in it.
+func Scrub(text string) string { return inText.ReplaceAllStringFunc(text, WithoutSecret) }
 
 // Join returns the address of a name below an address.
 func Join(address, name string) string { return strings.TrimRight(address, "/") + "/" + name }

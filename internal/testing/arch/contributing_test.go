@@ -3,22 +3,22 @@
 package arch
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // TestContributingPageWorks applies the additions of CONTRIBUTING.md to a copy of the code and
-// runs the page's commands there. For each addition it logs the number of files and lines.
+// runs the page's commands there. The page's table must count the files and lines of each.
 func TestContributingPageWorks(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(goldens.Root(), "CONTRIBUTING.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), "CONTRIBUTING.md")))(t)
 	_, worked, found := strings.Cut(string(text), "\n## ")
 	if !found {
 		t.Fatal("CONTRIBUTING.md has no section")
@@ -30,12 +30,19 @@ func TestContributingPageWorks(t *testing.T) {
 	root := copied(t)
 	for _, section := range sections {
 		name, body, _ := strings.Cut(section, "\n")
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { applySection(t, root, body) })
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			counts := applySection(t, root, body)
+			row := regexp.MustCompile(`(?m)^\| ` + strings.ToLower(name) + ` \| (\d+)[^|]*\| (\d+) \|$`).FindStringSubmatch(string(text))
+			if row == nil || row[1]+" "+row[2] != counts {
+				t.Errorf("the row of the table is %q, want %s", row, counts)
+			}
+		})
 	}
 	for _, section := range sections { // all examples are compiled at once
 		name, body, _ := strings.Cut(section, "\n")
 		t.Run("commands-of-"+strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { runCommands(t, root, body) })
 	}
+	t.Run("rules", func(t *testing.T) { runCommands(t, root, "    go test ./internal/testing/arch\n") })
 }
 
 // copied returns a copy of the files of the repository.
@@ -44,9 +51,7 @@ func copied(t *testing.T) string {
 	root := t.TempDir()
 	list, err := exec.Command("git", "-C", goldens.Root(), "ls-files", "--cached", "--others", "--exclude-standard",
 		"-z").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, name := range strings.Split(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		from, to := filepath.Join(goldens.Root(), name), filepath.Join(root, name)
 		info, err := os.Stat(from)
@@ -60,16 +65,15 @@ func copied(t *testing.T) string {
 		if err == nil {
 			err = os.WriteFile(to, data, info.Mode().Perm())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return root
 }
 
-// applySection applies the blocks of one addition.
-func applySection(t *testing.T, root, body string) {
-	var files, tests, lines int
+// applySection applies the blocks of one addition, and returns the numbers of new files without tests and of new lines
+// in existing files.
+func applySection(t *testing.T, root, body string) string {
+	var files, lines int
 	for _, block := range codeBlock.FindAllStringSubmatch(body, -1) {
 		path, content := "", block[2]
 		if block[1] == "diff" {
@@ -82,17 +86,16 @@ func applySection(t *testing.T, root, body string) {
 			if _, err := os.Stat(filepath.Join(root, path)); err == nil {
 				t.Errorf("%s exists already", path)
 			}
-			if strings.HasSuffix(path, "_test.go") {
-				tests++
-			} else {
+			if block[1] == "json" {
+				_, content, _ = strings.Cut(content, "\n")
+			}
+			if !strings.HasSuffix(path, "_test.go") {
 				files++
 			}
 		}
-		if err := os.WriteFile(filepath.Join(root, path), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(root, path), []byte(content), 0o644))
 	}
-	t.Logf("%d new files, %d lines in old ones, %d test files", files, lines, tests)
+	return fmt.Sprint(files, " ", lines)
 }
 
 // runCommands runs the commands of one addition.

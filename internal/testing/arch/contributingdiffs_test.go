@@ -8,17 +8,15 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
-var codeBlock = regexp.MustCompile("(?s)```(go|cuda|diff)\n(.*?)```")
+var codeBlock = regexp.MustCompile("(?s)```(go|cuda|json|diff)\n(.*?)```")
 
 // The diffs of CONTRIBUTING.md apply to the current code. scripts/check_contributing also builds
 // and tests the additions.
 func TestContributingDiffsApply(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(goldens.Root(), "CONTRIBUTING.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), "CONTRIBUTING.md")))(t)
 	diffs := 0
 	for _, block := range codeBlock.FindAllStringSubmatch(string(text), -1) {
 		if block[1] == "diff" {
@@ -36,10 +34,7 @@ func applied(t *testing.T, root, diff string) (path, content string, added int) 
 	t.Helper()
 	head, rest, _ := strings.Cut(diff, "\n")
 	path = strings.TrimPrefix(head, "+++ ")
-	data, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 	var before, after strings.Builder
 	for line := range strings.Lines(rest) {
 		switch line[0] {

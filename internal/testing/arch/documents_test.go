@@ -6,10 +6,12 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 var (
@@ -19,24 +21,15 @@ var (
 	mdPath  = regexp.MustCompile(`^[\w./-]+/[\w.-]+$`)
 )
 
-// documents returns the text of every Markdown file in the root and in docs.
+// documents returns the text of every Markdown file in the root, in docs and in its folders.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		files, err := filepath.Glob(filepath.Join(goldens.Root(), pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		files := must.Get(filepath.Glob(filepath.Join(goldens.Root(), pattern)))(t)
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rel, err := filepath.Rel(goldens.Root(), file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(os.ReadFile(file))(t)
+			rel := must.Get(filepath.Rel(goldens.Root(), file))(t)
 			all[filepath.ToSlash(rel)] = string(data)
 		}
 	}
@@ -56,6 +49,41 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(goldens.Root(), path.Dir(name), target)); err != nil {
 				t.Errorf("%s links to %s, which does not exist", name, target)
 			}
+		}
+	}
+}
+
+// A suite without a row would run nowhere.
+func TestEverySuiteIsInTheTableAndOnThePage(t *testing.T) {
+	table := must.Get(os.ReadFile("../../../scripts/suites"))(t)
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		if columns := strings.Split(line, "|"); line[0] != '#' {
+			name, when := strings.TrimSpace(columns[0]), strings.TrimSpace(columns[1])
+			if len(columns) != 4 || rows[name] || !slices.Contains([]string{"change", "nightly", "long"}, when) ||
+				when != "change" && strings.TrimSpace(columns[3]) == "" {
+				t.Errorf("scripts/suites: %q; want one row for each suite, and a reason if it is not change", line)
+			}
+			rows[name] = when != "long"
+		}
+	}
+	scripts, err := filepath.Glob("../../../scripts/check_*")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range scripts {
+		name := filepath.Base(path)
+		if !rows[strings.TrimPrefix(name, "check_")] {
+			t.Errorf("%s has no row in scripts/suites", name)
+		}
+		if !strings.Contains(documents(t)["CONTRIBUTING.md"], "`"+name+"`") {
+			t.Errorf("CONTRIBUTING.md does not name %s", name)
+		}
+		delete(rows, strings.TrimPrefix(name, "check_"))
+	}
+	for name, suite := range rows {
+		if suite {
+			t.Errorf("scripts/suites has %s, but there is no scripts/check_%s", name, name)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 // listed is what go list says of a package that hgld needs on a target.
@@ -43,10 +44,7 @@ func TestOtherTargetsHaveTheRightTypes(t *testing.T) {
 			list.Dir = goldens.Root()
 			list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+machine)
 			list.Stderr = os.Stderr
-			out, err := list.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(list.Output())(t)
 			known, ours := map[string]*types.Package{"unsafe": types.Unsafe}, 0
 			for in := json.NewDecoder(bytes.NewReader(out)); ; {
 				var p listed
@@ -79,10 +77,7 @@ func checked(t *testing.T, p listed, known map[string]*types.Package, sizes type
 		}
 	}
 	for _, name := range p.GoFiles {
-		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			if fn, is := d.(*ast.FuncDecl); is && fn.Body == nil && len(p.SFiles) == 0 {
 				report(errors.New(fset.Position(fn.Pos()).String() + ": " + fn.Name.Name + " has no body"))

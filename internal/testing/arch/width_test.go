@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 const (
@@ -23,10 +24,7 @@ var data = []string{"internal/img/decode_test.go", "internal/img/limits_test.go"
 // Struct tags, raw strings and generated files are exempt.
 func TestLinesAreNotTooLong(t *testing.T) {
 	for _, f := range parseAll(t) {
-		text, err := os.ReadFile(filepath.Join(goldens.Root(), filepath.FromSlash(f.path)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(goldens.Root(), filepath.FromSlash(f.path))))(t)
 		if bytes.HasPrefix(text, []byte("// Code generated ")) || slices.Contains(data, f.path) {
 			continue
 		}
@@ -47,7 +45,8 @@ func TestLinesAreNotTooLong(t *testing.T) {
 // The scripts of the pages have no build step: their lines are those that people read.
 func TestLinesOfThePagesAreNotTooLong(t *testing.T) {
 	var paths []string
-	for _, pattern := range []string{"cluster/report/*.js", "curate/serve/page/*.js"} {
+	for _, pattern := range []string{"cluster/report/*.js", "curate/serve/page/*.js", "internal/parts/*.js",
+		"internal/report/*.js"} {
 		found, err := filepath.Glob(filepath.Join(goldens.Root(), pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no %s, %v", pattern, err)
@@ -55,10 +54,7 @@ func TestLinesOfThePagesAreNotTooLong(t *testing.T) {
 		paths = append(paths, found...)
 	}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		for i, line := range strings.Split(string(text), "\n") {
 			if n := utf8.RuneCountInString(line); n > longestLineOfPage {
 				t.Errorf("%s:%d has %d characters, more than %d", path, i+1, n, longestLineOfPage)

@@ -23,7 +23,7 @@ var contents = map[string]string{
 }
 
 // The command alone knows its words. Another package returns an error with the facts, and
-// cmd/hgld/hints.go tells the user what to type.
+// cmd/hgld tells the user what to type.
 func TestOnlyTheCommandSpeaksOfTheCommandLine(t *testing.T) {
 	for _, f := range parseAll(t) {
 		if f.test || inTestingTree(f.pkg) || isCommand(f.pkg) || strings.HasPrefix(f.pkg, "scripts/") ||
@@ -32,7 +32,7 @@ func TestOnlyTheCommandSpeaksOfTheCommandLine(t *testing.T) {
 		}
 		for _, l := range literals(f.ast) {
 			if text, err := strconv.Unquote(l.Value); err == nil && commandLine.MatchString(text) {
-				t.Errorf("%s: %.80s names a command or a flag: return a typed error, and let cmd/hgld/hints.go give the hint",
+				t.Errorf("%s: %.80s names a command or a flag: return a typed error, and let a row beside the command give the hint",
 					f.set.Position(l.Pos()), l.Value)
 			}
 		}
@@ -58,7 +58,7 @@ func literals(f *ast.File) (list []*ast.BasicLit) {
 
 func TestWordsOfTheCommandLineAreFound(t *testing.T) {
 	for text, want := range map[string]bool{
-		"run `hgld shards verify`": true, "name it with --labels": true, "--limit": true, "(--limit 0 lists all)": true,
+		"run `hgld shards check`": true, "name it with --labels": true, "--limit": true, "(--limit 0 lists all)": true,
 		"-o columns.path=x": true, "hgld %s --help": true, "hgld ": true,
 		"this hgld reads version 1": false, "hgld 1.0": false, "a -- b": false, "use a newer hgld": false,
 		"-----BEGIN": false, "x -other": false,

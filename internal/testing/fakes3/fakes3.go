@@ -3,16 +3,17 @@
 package fakes3
 
 import (
+	"bytes"
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,8 +29,9 @@ type Fault struct {
 	Cut    bool   // the connection ends in the answer
 	Lost   bool   // the request is done, but the connection ends before the answer
 	Short  int    // the body of an answer lacks so many bytes, though its length says so
-	ETag   string // the answer names this ETag
+	ETag   string // the answer names this ETag; "none": it names none
 	Flip   bool   // a byte of the answer's body is wrong
+	Chunks bool   // the answer comes in chunks, without Content-Length
 
 	// Stall, if not nil, is sent to, and then no answer comes, or none after the first After bytes of its body,
 	// until the client goes.
@@ -112,12 +114,11 @@ func (s *Server) Keys() []string {
 }
 
 func (s *Server) keys(prefix string) (list []string) {
-	for k := range s.objects {
+	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
 		if strings.HasPrefix(k, prefix) {
 			list = append(list, k)
 		}
 	}
-	sort.Strings(list)
 	return list
 }
 
@@ -140,6 +141,13 @@ func (s *Server) Put(key string, data []byte, keep bool) {
 		meta = was.Meta
 	}
 	s.objects[key] = &Object{data, meta, etagOf(data)}
+}
+
+// Remove removes an object, as another program does.
+func (s *Server) Remove(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.objects, key)
 }
 
 // Uploads returns the number of unfinished uploads.
@@ -206,9 +214,7 @@ func (s *Server) answer(r *http.Request, body []byte) (f Fault, answer *httptest
 // stall sends the beginning of an answer, and waits for the client's end.
 func (f Fault) stall(w http.ResponseWriter, r *http.Request, answer *httptest.ResponseRecorder) {
 	if out := answer.Body.Bytes(); f.After > 0 {
-		for k, v := range answer.Header() {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), answer.Header())
 		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
 		w.WriteHeader(answer.Code)
 		w.Write(out[:min(f.After, len(out))])
@@ -221,11 +227,12 @@ func (f Fault) stall(w http.ResponseWriter, r *http.Request, answer *httptest.Re
 // send sends an answer, or what the fault leaves of it.
 func (f Fault) send(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 	out := answer.Body.Bytes()
-	for k, v := range answer.Header() {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), answer.Header())
 	if f.ETag != "" {
 		w.Header().Set("ETag", `"`+f.ETag+`"`)
+	}
+	if f.ETag == "none" {
+		w.Header().Del("ETag")
 	}
 	if f.Lost {
 		panic(http.ErrAbortHandler)
@@ -233,7 +240,13 @@ func (f Fault) send(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 	if w.Header().Get("Content-Length") == "" {
 		w.Header().Set("Content-Length", strconv.Itoa(len(out)))
 	}
+	if f.Chunks {
+		w.Header().Del("Content-Length")
+	}
 	w.WriteHeader(answer.Code)
+	if f.Chunks {
+		w.(http.Flusher).Flush()
+	}
 	if f.Flip && len(out) > 0 {
 		out = slices.Clone(out)
 		out[len(out)/2] ^= 1
@@ -349,35 +362,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, key string) {
 		fail(w, http.StatusNotFound, "NoSuchKey")
 		return
 	}
-	if want := strings.Trim(r.Header.Get("If-Match"), `"`); want != "" && want != o.ETag {
-		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
-		return
-	}
-	for k, v := range o.Meta {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), o.Meta)
 	w.Header().Set("ETag", `"`+o.ETag+`"`)
-	w.Header().Set("Last-Modified", time.Unix(1e9, 0).UTC().Format(http.TimeFormat))
-	data, status := o.Data, http.StatusOK
-	if text, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok {
-		a, b, _ := strings.Cut(text, "-")
-		from, _ := strconv.Atoi(a)
-		to, err := strconv.Atoi(b)
-		if err != nil || to >= len(data) {
-			to = len(data) - 1
-		}
-		if from > to {
-			fail(w, http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
-			return
-		}
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(data)))
-		data, status = data[from:to+1], http.StatusPartialContent
-	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		w.Write(data)
-	}
+	http.ServeContent(w, r, key, time.Unix(1e9, 0), bytes.NewReader(o.Data))
 }
 
 type content struct {
@@ -423,7 +410,7 @@ func (s *Server) listUploads(w http.ResponseWriter, prefix string) {
 			out.Upload = append(out.Upload, upload{u.key, id, u.began.UTC().Format(time.RFC3339)})
 		}
 	}
-	sort.Slice(out.Upload, func(i, j int) bool { return out.Upload[i].UploadID < out.Upload[j].UploadID })
+	slices.SortFunc(out.Upload, func(a, b upload) int { return strings.Compare(a.UploadID, b.UploadID) })
 	reply(w, out)
 }
 

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Shared returns the folder of reference material: $HGLD_SHARED, or by default ../shared next
@@ -45,10 +47,7 @@ func Dir(tb testing.TB, folder string) string {
 // over the cases would pass without testing anything; see hasCases.
 func ReadJSON(tb testing.TB, path string, v any) {
 	tb.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(tb)
 	if err := json.Unmarshal(data, v); err != nil {
 		tb.Fatalf("%s: %v", path, err)
 	}

@@ -139,7 +139,7 @@ func (f Fault) Applies(c Call) bool {
 // Count runs cmd as Record does. It returns every call on a file below root that can fail,
 // whether or not it succeeded.
 func Count(ctx context.Context, cmd *exec.Cmd, root string) ([]Call, error) {
-	c := &counter{}
+	c := &faults{}
 	err := trace(ctx, cmd, root, c)
 	return c.calls, err
 }
@@ -148,7 +148,7 @@ func Count(ctx context.Context, cmd *exec.Cmd, root string) ([]Call, error) {
 // if there were fewer than f.N. The error is that of cmd.Wait: for a program that reports the
 // fault, this is its exit code.
 func Inject(ctx context.Context, cmd *exec.Cmd, root string, f Fault) (*Call, error) {
-	i := &injector{fault: f}
+	i := &faults{fault: &f}
 	err := trace(ctx, cmd, root, i)
 	return i.hit, err
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,9 +54,7 @@ func program(t *testing.T, name, dir string) *exec.Cmd {
 func record(t *testing.T, name string) (dir string, ops []Op, lines []string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := program(t, name, dir)
 	ops, err = Record(t.Context(), cmd, dir)
 	if err != nil {
@@ -302,15 +301,10 @@ func TestFaultHitsTheCallThatItCounts(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
 	prepare := func() {
-		if err := os.WriteFile(in, []byte("some text"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(in, []byte("some text"), 0o644))
 	}
 	prepare()
-	calls, err := Count(t.Context(), program(t, "whole", dir), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	calls := must.Get(Count(t.Context(), program(t, "whole", dir), dir))(t)
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.EACCES, 0} {
 		n := 0
 		for _, want := range calls {

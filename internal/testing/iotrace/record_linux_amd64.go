@@ -121,3 +121,44 @@ func (th *thread) content(fd int, offset, n int64) []byte {
 	}
 	return data
 }
+
+// faults is the handler of Count and Inject.
+type faults struct {
+	calls []Call // that can fail, without a fault
+	fault *Fault // nil: none
+	seen  int
+	hit   *Call
+}
+
+func (f *faults) wants(k Kind) bool { return k.fails() }
+func (f *faults) serial() bool      { return false }
+
+func (f *faults) enter(c *call) error {
+	s := c.summary()
+	if f.fault == nil {
+		f.calls = append(f.calls, s)
+		return nil
+	}
+	if !f.fault.Applies(s) {
+		return nil
+	}
+	if f.seen++; f.seen != f.fault.N {
+		return nil
+	}
+	f.hit = &s
+	if f.fault.Err == 0 {
+		return c.shorten(s.Size / 2)
+	}
+	return c.fail(f.fault.Err)
+}
+
+func (f *faults) leave(*call, int64) error { return nil }
+
+// summary returns the description of a call that is about to run.
+func (c *call) summary() Call {
+	s := Call{Kind: c.shape.kind, Call: c.shape.name, Path: c.path, To: c.to}
+	if (s.Kind == Read || s.Kind == Write) && c.shape.length != none {
+		s.Size = int64(c.args[c.shape.length]) // for several buffers this is their number; one may suffice
+	}
+	return s
+}

@@ -16,70 +16,80 @@ const blockSize = 512
 
 // reached describes which of a file's changes are on the disk.
 type reached struct {
-	what  int // index or number of changes; see the kinds below
-	bytes int // number of bytes of the next change
-	kind  reachedKind
-	rng   uint64
+	what string
+	data func(n *node) []byte // of the file then
 }
 
-type reachedKind uint8
-
-const (
-	everything reachedKind = iota
-	nothing
-	sizeAlone // the size without the data
-	first     // the changes before number what, and the first bytes of that one
-	firstLong // as first, with the size after that change
-	without   // all changes except number what
-	blocks    // each block is old or new, as rng decides
+var (
+	everything = reached{"all changes", (*node).latest}
+	nothing    = reached{"no change", func(n *node) []byte { return n.data }}
+	sizeAlone  = reached{"its size alone", (*node).sized}
 )
 
-var all = reached{kind: everything}
-
-// content returns the file's data if this much of it has reached the disk.
-func (n *node) content(r reached) []byte {
-	data := n.data
-	switch r.kind {
-	case nothing:
-		return data
-	case sizeAlone: // data cut off by a truncation is lost even if written again
-		for _, c := range n.changes {
-			if end := c.at + int64(len(c.data)); c.truncate {
-				data = resized(data, c.length)
-			} else if end > int64(len(data)) {
-				data = resized(data, end)
-			}
-		}
-		return data
-	case blocks:
-		return n.mixed(rand.New(rand.NewPCG(r.rng, 1)))
+// first is the changes before number i, and the first bytes of that one. If long is set, the file has the size after
+// that change.
+func first(i, bytes int, long bool) reached {
+	what := fmt.Sprintf("%d changes and %d bytes of the next", i, bytes)
+	if long {
+		what += ", and its size"
 	}
-	if len(n.changes) > 0 {
+	return reached{what, func(n *node) []byte {
+		data, c := n.after(n.changes[:i]), n.changes[i]
+		if c.truncate && bytes == 0 {
+			return data
+		}
 		data = slices.Clone(data)
-	}
-	for i, c := range n.changes {
-		switch {
-		case r.kind == without && i == r.what:
-			continue
-		case (r.kind == first || r.kind == firstLong) && i == r.what:
-			if r.kind == firstLong && !c.truncate {
-				if end := c.at + int64(len(c.data)); end > int64(len(data)) {
-					data = resized(data, end)
-				}
-			}
-			if c.truncate && r.bytes == 0 {
-				return data
-			}
-			return c.apply(data, r.bytes)
+		if end := c.at + int64(len(c.data)); long && !c.truncate && end > int64(len(data)) {
+			data = resized(data, end)
 		}
+		return c.apply(data, bytes)
+	}}
+}
+
+// without is all changes except number i.
+func without(i int) reached {
+	return reached{fmt.Sprintf("all changes but number %d", i), func(n *node) []byte {
+		return n.after(slices.Delete(slices.Clone(n.changes), i, i+1))
+	}}
+}
+
+// blocks are old or new, each as a seed decides.
+func blocks(seed uint64) reached {
+	return reached{"some blocks", func(n *node) []byte { return n.mixed(rand.New(rand.NewPCG(seed, 1))) }}
+}
+
+// latest returns the file's data as the program sees them.
+func (n *node) latest() []byte { return n.after(n.changes) }
+
+// after returns the synced data after some changes.
+func (n *node) after(changes []change) []byte {
+	if len(changes) == 0 {
+		return n.data
+	}
+	data := slices.Clone(n.data)
+	for _, c := range changes {
 		data = c.apply(data, len(c.data))
+	}
+	return data
+}
+
+// sized returns the synced data at the size after all changes. Data cut off by a truncation are lost even if written
+// again.
+func (n *node) sized() []byte {
+	data := n.data
+	for _, c := range n.changes {
+		if end := c.at + int64(len(c.data)); c.truncate {
+			data = resized(data, c.length)
+		} else if end > int64(len(data)) {
+			data = resized(data, end)
+		}
 	}
 	return data
 }
 
 // mixed takes each block either from before the changes or from after one of them.
 func (n *node) mixed(rng *rand.Rand) []byte {
-	old, now := n.data, n.content(all)
+	old, now := n.data, n.latest()
 	size := len(old)
 	if rng.IntN(4) > 0 {
 		size = len(now)
@@ -147,7 +157,13 @@ func (c *Crash) walkIn(path string, folder *node, visit func(path string, n *nod
 	return nil
 }
 
-func (c *Crash) content(n *node) []byte { return n.content(c.data[n]) }
+// content returns the data of a file; one without changes is as it was.
+func (c *Crash) content(n *node) []byte {
+	if r, changed := c.data[n]; changed {
+		return r.data(n)
+	}
+	return n.data
+}
 
 // Restore writes the simulated folder into dir, which must be empty.
 func (c *Crash) Restore(dir string) error {

@@ -22,7 +22,7 @@ func (d *disk) crashes(cut int, call, acknowledged string, random int, rng *rand
 		}
 		return visit(c)
 	}
-	is := func(k reachedKind) func(*node) reached { return func(*node) reached { return reached{kind: k} } }
+	is := func(r reached) func(*node) reached { return func(*node) reached { return r } }
 	every, none := d.closed(func(int) bool { return true }), d.closed(func(int) bool { return false })
 	if !make("all of it", every, is(everything)) || !make("what was synced alone", none, is(nothing)) ||
 		!make("all names, and of files what was synced", every, is(nothing)) ||
@@ -45,9 +45,9 @@ func (d *disk) crashes(cut int, call, acknowledged string, random int, rng *rand
 				if other == n {
 					return r
 				}
-				return all
+				return everything
 			}
-			if !make(fmt.Sprintf("all but: file %d has %s", i, r), every, of) {
+			if !make(fmt.Sprintf("all but: file %d has %s", i, r.what), every, of) {
 				return false
 			}
 		}
@@ -59,25 +59,6 @@ func (d *disk) crashes(cut int, call, acknowledged string, random int, rng *rand
 		}
 	}
 	return true
-}
-
-// String describes which of a file's changes have reached the disk.
-func (r reached) String() string {
-	switch r.kind {
-	case everything:
-		return "all changes"
-	case nothing:
-		return "no change"
-	case sizeAlone:
-		return "its size alone"
-	case first:
-		return fmt.Sprintf("%d changes and %d bytes of the next", r.what, r.bytes)
-	case firstLong:
-		return fmt.Sprintf("%d changes, %d bytes of the next, and its size", r.what, r.bytes)
-	case without:
-		return fmt.Sprintf("all changes but number %d", r.what)
-	}
-	return "some blocks"
 }
 
 // dirty returns the files with changes, in a fixed order.
@@ -177,9 +158,9 @@ func spread(n int) []int {
 
 // reaches returns the possible states of a file's changes on the disk.
 func (n *node) reaches() []reached {
-	list := []reached{{kind: nothing}, {kind: sizeAlone}}
+	list := []reached{nothing, sizeAlone}
 	for _, i := range spread(len(n.changes)) {
-		list = append(list, reached{kind: first, what: i}, reached{kind: without, what: i})
+		list = append(list, first(i, 0, false), without(i))
 	}
 	last := len(n.changes) - 1
 	if size := len(n.changes[last].data); size > 1 {
@@ -188,7 +169,7 @@ func (n *node) reaches() []reached {
 			tears = append(tears, blockSize, size/2/blockSize*blockSize)
 		}
 		for _, b := range tears {
-			list = append(list, reached{kind: first, what: last, bytes: b}, reached{kind: firstLong, what: last, bytes: b})
+			list = append(list, first(last, b, false), first(last, b, true))
 		}
 	}
 	return list
@@ -196,9 +177,9 @@ func (n *node) reaches() []reached {
 
 // draw returns one of these states at random.
 func (n *node) draw(rng *rand.Rand) reached {
-	r := reached{kind: reachedKind(rng.IntN(int(blocks) + 1)), what: rng.IntN(len(n.changes)), rng: rng.Uint64()}
-	if size := len(n.changes[r.what].data); size > 0 && (r.kind == first || r.kind == firstLong) {
-		r.bytes = rng.IntN(size + 1)
-	}
-	return r
+	i := rng.IntN(len(n.changes))
+	torn := rng.IntN(len(n.changes[i].data) + 1)
+	all := []reached{everything, nothing, sizeAlone, first(i, torn, false), first(i, torn, true), without(i),
+		blocks(rng.Uint64())}
+	return all[rng.IntN(len(all))]
 }

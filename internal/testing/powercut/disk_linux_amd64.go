@@ -245,7 +245,7 @@ func (d *disk) change(op iotrace.Op, c change) bool {
 // allocate records a change if the call extends the file.
 func (d *disk) allocate(op iotrace.Op) bool {
 	n := d.file(op)
-	if end := op.Offset + op.Length; n != nil && op.Flags == 0 && end > int64(len(n.content(all))) {
+	if end := op.Offset + op.Length; n != nil && op.Flags == 0 && end > int64(len(n.latest())) {
 		return d.change(op, change{truncate: true, length: end})
 	}
 	return false
@@ -256,7 +256,7 @@ func (d *disk) sync(n *node) {
 	switch {
 	case n == nil:
 	case n.now == nil:
-		n.data, n.changes = n.content(all), nil
+		n.data, n.changes = n.latest(), nil
 	default:
 		var rest []move
 		keep := d.closed(func(i int) bool { return d.moves[i].touches(n) })

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/testing/must"
 )
 
 // TestMain also acts as the recorded program: if POWERCUT_CHILD is set, it runs that function
@@ -84,9 +85,7 @@ func done() error {
 func outcomes(t *testing.T, name string) []string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("old text"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old text"), 0o644))
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "POWERCUT_CHILD="+name, "POWERCUT_DIR="+dir)
 	trace := Record(t, cmd, dir)

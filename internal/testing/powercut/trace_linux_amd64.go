@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/iotrace"
+	"hgld/internal/testing/must"
 )
 
 // Acknowledgements is a file in the traced folder. A program writes to it what it has
@@ -45,14 +46,9 @@ type Trace struct {
 // Record runs cmd and records its calls below dir. It fails the test if the program fails.
 func Record(t *testing.T, cmd *exec.Cmd, dir string) *Trace {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir = must.Get(filepath.EvalSymlinks(dir))(t)
 	before := t.TempDir() // each pass reads the initial folder from here
-	if err := os.CopyFS(before, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(before, os.DirFS(dir)))
 	ops, err := iotrace.Record(t.Context(), cmd, dir)
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, cmd.Stdout, cmd.Stderr)
@@ -91,7 +87,7 @@ func (tr *Trace) crashes(seed uint64, random int, at func(call int) bool, visit 
 		screen, _, _ := d.find(filepath.Join(d.at, Acknowledgements))
 		acknowledged := ""
 		if screen != nil {
-			acknowledged = string(screen.content(all))
+			acknowledged = string(screen.latest())
 		}
 		d.crashes(i+1, op.String(), acknowledged, random, rng, once)
 	}
@@ -125,10 +121,7 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 	}
 	var keys []uint64
 	at := tr.cutsAt(seed, most)
-	cuts, err := tr.crashes(seed, random, at, func(c *Crash) { keys = append(keys, c.key) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	cuts := must.Get(tr.crashes(seed, random, at, func(c *Crash) { keys = append(keys, c.key) }))(t)
 	chosen := map[int]bool{}
 	for _, i := range rand.New(rand.NewPCG(seed, 1)).Perm(len(keys)) {
 		if most == 0 || len(chosen) < most {
@@ -137,25 +130,19 @@ func (tr *Trace) Check(t *testing.T, check func(dir string, c *Crash) error) {
 	}
 	n, lost := 0, 0
 	base := t.TempDir()
-	_, err = tr.crashes(seed, random, at, func(c *Crash) {
+	_, err := tr.crashes(seed, random, at, func(c *Crash) {
 		n++
 		if !chosen[n-1] || lost >= 5 {
 			return
 		}
 		dir := filepath.Join(base, fmt.Sprint(n))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Restore(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
+		must.Do(t, c.Restore(dir))
 		if err := check(dir, c); err != nil {
 			lost++
 			t.Errorf("%s:\n%v\nacknowledged: %.300q\nleft: %s", c, err, c.Acknowledged, c.list())
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(dir))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,10 +176,7 @@ func (c *Crash) list() string {
 // its environment tell the test that it is the child.
 func Child(t *testing.T, variables ...string) *exec.Cmd {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.Executable())(t)
 	cmd := exec.Command(program, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
 	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)

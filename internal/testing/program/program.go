@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 )
 
 var build = sync.OnceValues(func() (string, error) {
@@ -34,10 +35,7 @@ func Path(tb testing.TB) string {
 	if path := os.Getenv("HGLD_BINARY"); path != "" {
 		return path
 	}
-	path, err := build()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	path := must.Get(build())(tb)
 	return path
 }
 

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // child names the folder for the disks in the environment of the child process.
@@ -29,10 +32,7 @@ func Run(t *testing.T, first, step int, attempt func(dir string) error, again, d
 		disks(t, dir, first, step, attempt, again, done)
 		return
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
 	cmd.Env = append(os.Environ(), child+"="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -46,6 +46,15 @@ func Run(t *testing.T, first, step int, attempt func(dir string) error, again, d
 	}
 	if err != nil || !strings.Contains(string(out), "disks were too small") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// unmount waits for what an attempt reads ahead: it may end a moment after the attempt.
+func unmount(dir string) error {
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if err := syscall.Unmount(dir, 0); !errors.Is(err, syscall.EBUSY) || time.Now().After(until) {
+			return err
+		}
 	}
 }
 
@@ -66,9 +75,7 @@ func disks(t *testing.T, dir string, first, step int, attempt func(dir string) e
 			again(dir)
 		}
 		done(dir)
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unmount(dir))
 		if err == nil {
 			fmt.Printf("%d disks were too small\n", n)
 			return

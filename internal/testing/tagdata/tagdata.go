@@ -17,36 +17,28 @@ import (
 	"hgld/internal/blas"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/goldens"
+	"hgld/internal/testing/must"
 	"hgld/labels"
 )
 
 // Write writes a tags.jsonl in which tag i has len(names)−i landmarks, at least 1 and at most 40.
 func Write(tb testing.TB, path string, names []string) {
 	tb.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(tb)
 	w := bufio.NewWriter(f)
 	fmt.Fprintln(w, `{"hgld_tags":1}`)
 	id := 0
 	for i, name := range names {
 		for range max(1, min(40, len(names)-i)) {
 			id++
-			line, err := json.Marshal(map[string]any{"landmark_id": id, "split": "train",
-				"category": fmt.Sprintf("https://commons.wikimedia.org/wiki/Category:Place_%d", id), "outcome": "ok", "tag": name})
-			if err != nil {
-				tb.Fatal(err)
-			}
+			line := must.Get(json.Marshal(map[string]any{"landmark_id": id, "split": "train",
+				"category": fmt.Sprintf("https://commons.wikimedia.org/wiki/Category:Place_%d", id),
+				"outcome":  "ok", "tag": name}))(tb)
 			fmt.Fprintf(w, "%s\n", line)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		tb.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, w.Flush())
+	must.Do(tb, f.Close())
 }
 
 // Records returns 850 real rows of GLDv2 (real_rows.csv) as stage 1 would have written them.
@@ -56,10 +48,7 @@ func Records(tb testing.TB) []labels.Record {
 	rows := Table(tb, ',', goldens.Shared(tb, "data", "wikimedia", "real_rows.csv"))
 	var records []labels.Record
 	for _, row := range rows[1:] {
-		id, err := strconv.Atoi(row[1])
-		if err != nil {
-			tb.Fatal(err)
-		}
+		id := must.Get(strconv.Atoi(row[1]))(tb)
 		r := labels.Record{Split: labels.Split(row[0]), Landmark: labels.LandmarkID(id), Category: row[2],
 			Outcome: labels.NoTag, Tag: row[4]}
 		if r.Tag != "" {
@@ -73,17 +62,11 @@ func Records(tb testing.TB) []labels.Record {
 // Table returns the rows of a CSV file, the header first; comma is a comma or a tab.
 func Table(tb testing.TB, comma rune, path string) [][]string {
 	tb.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(tb)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comma, r.LazyQuotes, r.FieldsPerRecord = comma, comma == '\t', -1
-	rows, err := r.ReadAll()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	rows := must.Get(r.ReadAll())(tb)
 	return rows
 }
 
@@ -99,10 +82,7 @@ func Draft(tb testing.TB, records []labels.Record) *labels.Draft {
 	if len(landmarks) != 237 {
 		tb.Fatalf("%d distinct real tags, want 237", len(landmarks))
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "label_embeddings.txt"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "label_embeddings.txt")))(tb)
 	var tags []labels.DraftTag
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: name}, Landmarks: landmarks[name]})
@@ -111,28 +91,13 @@ func Draft(tb testing.TB, records []labels.Record) *labels.Draft {
 	if len(landmarks) > 0 {
 		tb.Fatalf("real tags without a vector: %v", landmarks)
 	}
-	f, err := tensorfile.OpenSafetensors(filepath.Join(dir, "label_embeddings.safetensors"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(tensorfile.OpenSafetensors(filepath.Join(dir, "label_embeddings.safetensors")))(tb)
 	defer f.Close()
-	data, err := f.Float32("photo")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(f.Float32("photo"))(tb)
 	x := cluster.Matrix{Rows: len(tags), Cols: len(data) / len(tags), Data: data}
-	lib, err := blas.Default()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r, err := (cluster.KMeans{K: 150, Spherical: true, BLAS: lib}).Run(context.Background(), x, 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	draft, err := cluster.NewDraft(tags, x, r,
-		labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	lib := must.Get(blas.Default())(tb)
+	r := must.Get((cluster.KMeans{K: 150, Spherical: true, BLAS: lib}).Run(context.Background(), x, 1))(tb)
+	draft := must.Get(cluster.NewDraft(tags, x, r,
+		labels.Origin{Encoder: "all-MiniLM-L6-v2", Prompt: "a photo of a {}", Seed: 1}))(tb)
 	return draft
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // Inputs is an environment variable that names a folder. If it is set, Measure writes the
@@ -21,17 +23,13 @@ func Measure(b *testing.B, input []byte, work func() error) {
 	b.Helper()
 	if dir := os.Getenv(Inputs); dir != "" {
 		name := strings.TrimPrefix(b.Name(), "Benchmark")
-		if err := os.WriteFile(filepath.Join(dir, name), input, 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(filepath.Join(dir, name), input, 0o644))
 	}
 	b.SetBytes(int64(len(input)))
 	b.ReportAllocs()
 	began, n := Now(), 0
 	for b.Loop() {
-		if err := work(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, work())
 		n++
 	}
 	if used := (Now() - began).Seconds(); used > 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // Places returns n categories of all kinds for which both sources give the same result.

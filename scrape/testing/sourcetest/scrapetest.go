@@ -21,9 +21,9 @@ import (
 	"hgld/labels"
 	"hgld/scrape"
 	"hgld/scrape/api"
-	"hgld/scrape/fakecommons"
 	"hgld/scrape/page"
 	"hgld/scrape/polite"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // Agent is the user agent of the crawls.

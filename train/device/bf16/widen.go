@@ -1,30 +1,37 @@
 // Package bf16 lets a backend that computes in F32 store activations in BF16 or F16. It widens
 // the arrays of an operation to F32, runs the operation, and rounds the results. Storage is that
 // of mixed precision, and arithmetic that of the backend. A host can thus run a mixed-precision
-// training, whose result is the reference for a card's BF16 kernels. It is slower than F32.
-// forwards.go is generated from the interfaces of package device.
+// training, whose result is the reference for a GPU's BF16 kernels. It is slower than F32.
 package bf16
 
-import "hgld/train/device"
+import (
+	"slices"
 
-//go:generate go test -run TestForwards -update
+	"hgld/train/device"
+	"hgld/train/device/observe"
+)
+
+// anyType are the operations that work on all types as they are.
+var anyType = []string{"Copy", "Fill", "Gather"}
 
 // Backend returns b with storage in BF16 and F16. If b supports both, it returns b itself.
 func Backend(b device.Backend) device.Backend {
 	if b.Supports(device.BF16) && b.Supports(device.F16) {
 		return b
 	}
-	w := rounded{&widener{Backend: b}}
-	if r, able := b.(device.Ragged); able {
-		return &raggedWidener{w, r}
+	w := &widener{own: b}
+	w.Backend = observe.Operations(b, w.run)
+	if r, able := w.Backend.(device.Ragged); able {
+		return &raggedWidener{rounded{w}, r}
 	}
-	return w
+	return rounded{w}
 }
 
-// widener is a backend whose operations compute on widened copies.
+// widener is a backend whose operations compute on widened copies. The embedded one passes them through run.
 type widener struct {
 	device.Backend
-	copies []widened // of the running operation
+	own    device.Backend // executes the operations
+	copies []widened      // of the running operation
 	memory []device.Buffer
 }
 
@@ -35,15 +42,26 @@ type widened struct {
 }
 
 // Supports reports true for every floating-point type.
-func (wid *widener) Supports(t device.DType) bool { return isShort(t) || wid.Backend.Supports(t) }
+func (wid *widener) Supports(t device.DType) bool { return isShort(t) || wid.own.Supports(t) }
 
 func isShort(t device.DType) bool { return t == device.BF16 || t == device.F16 }
+
+// run executes an operation, unless it works on all types, on widened arrays.
+func (wid *widener) run(c observe.Call, do func()) {
+	if slices.Contains(anyType, c.Op) {
+		do()
+		return
+	}
+	wid.widen(c.Results, c.Arrays...)
+	do()
+	wid.narrow()
+}
 
 // widen replaces the arrays of an operation that are stored in a short type by F32 copies. The
 // first results arrays are those that the operation writes. Call narrow after the operation.
 func (wid *widener) widen(results int, arrays ...*device.Array) {
 	for i, a := range arrays {
-		if !a.Absent() && isShort(a.Type) && !wid.Backend.Supports(a.Type) {
+		if !a.Absent() && isShort(a.Type) && !wid.own.Supports(a.Type) {
 			*a = wid.copyOf(*a, i < results)
 		}
 	}
@@ -58,7 +76,7 @@ func (wid *widener) copyOf(a device.Array, result bool) device.Array {
 		}
 	}
 	wide := device.Make(wid.scratch(len(wid.copies), 4*a.Len()), 0, device.F32, a.Shape()...)
-	wid.Backend.Copy(wide, a) // results too, because an operation may add to them or leave rows unchanged
+	wid.own.Copy(wide, a) // results too, because an operation may add to them or leave rows unchanged
 	wid.copies = append(wid.copies, widened{a, wide, result})
 	return wide
 }
@@ -71,9 +89,9 @@ func (wid *widener) scratch(i, bytes int) device.Buffer {
 	}
 	if wid.memory[i] == nil || wid.memory[i].Size() < bytes {
 		if wid.memory[i] != nil {
-			wid.Backend.Free(wid.memory[i])
+			wid.own.Free(wid.memory[i])
 		}
-		wid.memory[i] = wid.Backend.Alloc(bytes)
+		wid.memory[i] = wid.own.Alloc(bytes)
 	}
 	return wid.memory[i]
 }
@@ -82,7 +100,7 @@ func (wid *widener) scratch(i, bytes int) device.Buffer {
 func (wid *widener) narrow() {
 	for _, c := range wid.copies {
 		if c.result {
-			wid.Backend.Copy(c.narrow, c.wide)
+			wid.own.Copy(c.narrow, c.wide)
 		}
 	}
 	wid.copies = wid.copies[:0]
@@ -137,12 +155,5 @@ func stages(dx device.Array, e device.GradEpilogue) (first, sums device.GradEpil
 // raggedWidener is a widener over a device that is Ragged.
 type raggedWidener struct {
 	rounded
-	ragged device.Ragged
-}
-
-// RaggedAttention widens its arrays as the operations of a Backend do.
-func (wid *raggedWidener) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
-	wid.widen(1, &dst, &qkv)
-	wid.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads)
-	wid.narrow()
+	device.Ragged
 }

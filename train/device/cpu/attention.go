@@ -32,7 +32,7 @@ func (b *Backend) attentionOf(op string, y, lse, qkv, length device.Array, o dev
 		width: qkv.Dims[2] / 3, stride: qkv.Dims[2], causal: o.Causal,
 	}
 	if y.Len() != a.images*a.tokens*a.width || !y.Contiguous() || lse.Len() != a.images*a.heads*a.tokens ||
-		!lse.Contiguous() || !isVector(length, a.images) {
+		!lse.Contiguous() || !device.AreVectors(a.images, length) {
 		panic(shapes(op, y, lse, qkv, length))
 	}
 	a.scale = float32(1 / math.Sqrt(float64(a.size)))

@@ -20,23 +20,13 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, c float32, 
 		return
 	}
 	n := y.Len()
-	if !trails(y, x) || !y.Contiguous() || dst.Len() != x.Len() || dst.Cols() != x.Cols() {
+	if !device.Trails(y, x) || !y.Contiguous() || dst.Len() != x.Len() || dst.Cols() != x.Cols() {
 		panic(shapes("Axpby", dst, x, y))
 	}
 	if dst.N != 2 || x.N != 2 || y.N != 1 {
 		dst, x = dst.Reshape(x.Len()/max(n, 1), n), x.Reshape(x.Len()/max(n, 1), n)
 	}
 	split(b, x.Rows(), rowGrain(n), repeatTask{dst, x, y, a, c})
-}
-
-// trails reports whether the dimensions of y equal the last ones of x.
-func trails(y, x device.Array) bool {
-	for i := range y.N {
-		if y.N > x.N || y.Dims[y.N-1-i] != x.Dims[x.N-1-i] {
-			return false
-		}
-	}
-	return true
 }
 
 type axpbyTask struct {

@@ -11,8 +11,7 @@ import (
 // score goes through one conversion to a whole number, the histogram is a sum of whole numbers,
 // and the gradient is looked up by bin.
 func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
-	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
-	if !fits || loss.Len() != sh.Rows() || o.N < 2 {
+	if !device.AreMatrices(sh, s, ds) || loss.Len() != sh.Rows() || o.N < 2 {
 		panic(shapes("BinLoss", loss, ds, s, sh))
 	}
 	t := binTask{loss: loss, ds: ds, s: s, sh: sh, n: o.N, top: float64(o.Max),

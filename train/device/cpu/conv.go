@@ -14,7 +14,8 @@ import (
 // as the product of the patches of x with the filters, group by group.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	c := convOf("Conv", dst, x, w, shape)
-	if !isVector(e.Bias, c.k) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() || !isVector(e.Stats, 2*c.k) {
+	if !device.AreVectors(c.k, e.Bias) || !device.AreVectors(2*c.k, e.Stats) ||
+		!e.Residual.Absent() && e.Residual.Len() != dst.Len() {
 		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual, e.Stats))
 	}
 	filters, inGroup := f32(w), c.k/c.groups

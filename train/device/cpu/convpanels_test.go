@@ -38,7 +38,8 @@ func TestConvolutionByPanelsEqualsThePlainOne(t *testing.T) {
 		what := fmt.Sprintf("%+v", p)
 		m := maker{fast, rand.New(rand.NewPCG(1, 1))}
 		stride, dilation := max(1, p.shape.StrideH), max(1, p.shape.DilationH)
-		outH, outW := outSize(p.h, p.r, stride, p.shape.PadH, dilation), outSize(p.w, p.r, stride, p.shape.PadW, dilation)
+		outH := device.Windows(p.h, p.r, stride, p.shape.PadH, dilation)
+		outW := device.Windows(p.w, p.r, stride, p.shape.PadW, dilation)
 		x, w := m.f32(p.n, p.h, p.w, p.c), m.f32(p.k, p.r, p.r, p.c/max(1, p.shape.Groups))
 		dy, bias, y := m.f32(p.n, outH, outW, p.k), m.f32(p.k), [2]device.Array{}
 		dx, dw, dbias := [2]device.Array{}, [2]device.Array{}, [2]device.Array{m.f32(p.c), m.f32(p.c)}

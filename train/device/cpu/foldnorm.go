@@ -11,8 +11,8 @@ import (
 // An absent gamma counts as 1, an absent beta as 0.
 func (b *Backend) FoldNorm(wf, bf, w, gamma, beta, mean, variance device.Array, eps float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
-	if wf.Len() != w.Len() || bf.Len() != k || !isVector(gamma, k) || !isVector(beta, k) || mean.Len() != k ||
-		variance.Len() != k {
+	if wf.Len() != w.Len() || bf.Len() != k || mean.Len() != k || variance.Len() != k ||
+		!device.AreVectors(k, gamma, beta) {
 		panic(shapes("FoldNorm", wf, bf, w, gamma, beta, mean, variance))
 	}
 	split(b, k, rowGrain(width), foldTask{
@@ -48,8 +48,8 @@ func (t *foldTask) span(_, lo, hi int) {
 // absent.
 func (b *Backend) FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance device.Array, eps, acc float32) {
 	k, width := w.Dims[0], w.Len()/max(w.Dims[0], 1)
-	if dw.Len() != w.Len() || dwf.Len() != w.Len() || dbf.Len() != k || !isVector(gamma, k) ||
-		!isVector(dgamma, k) || !isVector(dbeta, k) || mean.Len() != k || variance.Len() != k {
+	if dw.Len() != w.Len() || dwf.Len() != w.Len() || dbf.Len() != k || mean.Len() != k || variance.Len() != k ||
+		!device.AreVectors(k, gamma, dgamma, dbeta) {
 		panic(shapes("FoldNormGrad", dw, dgamma, dbeta, dwf, dbf, w, gamma, mean, variance))
 	}
 	split(b, k, rowGrain(width), foldGradTask{

@@ -9,24 +9,14 @@ import (
 // Gather copies row index[i] of x to row i of dst. If the index is −1, row i does not change.
 // A row is everything that one index of the first dimension selects. The types must be equal.
 func (b *Backend) Gather(dst, x, index device.Array) {
-	width, strideDst := outerRow(dst)
-	widthX, strideX := outerRow(x)
+	width, strideDst := device.OuterRow(dst)
+	widthX, strideX := device.OuterRow(x)
 	if dst.Type != x.Type || width != widthX || index.Len() != dst.Dims[0] {
 		panic(shapes("Gather", dst, x, index))
 	}
 	size := x.Type.Size()
 	split(b, index.Len(), rowGrain(width), gatherTask{
 		bytesOf(dst), bytesOf(x), i32(index), width * size, strideDst * size, strideX * size, x.Dims[0]})
-}
-
-// outerRow returns the elements of a row of the first dimension and the distance
-// to the next.
-func outerRow(a device.Array) (width, stride int) {
-	if a.N == 2 {
-		return a.Dims[1], a.Ld
-	}
-	width = a.Dims[1] * a.Dims[2] * a.Dims[3]
-	return width, width
 }
 
 type gatherTask struct {
@@ -51,8 +41,8 @@ func (t *gatherTask) span(_, lo, hi int) {
 // ScatterAdd adds row i of x to row index[i] of dst, in row order. It skips −1. If acc is 0,
 // the rows that are hit start from zero and the others do not change.
 func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
-	width, strideDst := outerRow(dst)
-	widthX, strideX := outerRow(x)
+	width, strideDst := device.OuterRow(dst)
+	widthX, strideX := device.OuterRow(x)
 	if width != widthX || index.Len() != x.Dims[0] {
 		panic(shapes("ScatterAdd", dst, x, index))
 	}

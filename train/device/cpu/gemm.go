@@ -139,22 +139,8 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 // MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias) for matrices, or for batches of
 // matrices if the arrays have three dimensions. c is m.Add, or dst if that is absent.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
-	batch := 1
-	if dst.N == 3 {
-		batch = dst.Dims[0]
-	}
-	rows, cols := dst.Dims[dst.N-2], dst.Dims[dst.N-1]
-	rowsX, inner := x.Dims[x.N-2], x.Dims[x.N-1]
-	innerY, colsY := y.Dims[y.N-2], y.Dims[y.N-1]
-	if m.TransA {
-		rowsX, inner = inner, rowsX
-	}
-	if m.TransB {
-		innerY, colsY = colsY, innerY
-	}
-	if dst.N < 2 || dst.N > 3 || x.N != dst.N || y.N != dst.N || rowsX != rows || colsY != cols || inner != innerY ||
-		dst.N == 3 && (x.Dims[0] != batch || y.Dims[0] != batch) || !isVector(m.Bias, cols) ||
-		!m.Add.Absent() && (m.Add.Dims != dst.Dims || m.Add.Ld != dst.Ld) {
+	rows, cols, inner, batch, fits := m.Shape(dst, x, y)
+	if !fits {
 		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add))
 	}
 	p := product{

@@ -119,16 +119,11 @@ func convOf(op string, y, x, w device.Array, s device.ConvShape) conv {
 	}
 	if y.N != 4 || x.N != 4 || w.N != 4 || y.Dims[0] != c.n || y.Dims[3] != c.k ||
 		c.cg*c.groups != c.c || c.k%c.groups != 0 ||
-		c.outH != outSize(c.h, c.r, c.strideH, c.padH, c.dilationH) ||
-		c.outW != outSize(c.w, c.s, c.strideW, c.padW, c.dilationW) {
+		c.outH != device.Windows(c.h, c.r, c.strideH, c.padH, c.dilationH) ||
+		c.outW != device.Windows(c.w, c.s, c.strideW, c.padW, c.dilationW) {
 		panic(shapes(op, y, x, w))
 	}
 	return c
-}
-
-// outSize is the number of places that a window of k taps has in n elements.
-func outSize(n, k, stride, pad, dilation int) int {
-	return (n+2*pad-dilation*(k-1)-1)/stride + 1
 }
 
 // forward returns the patches of x for group g.

@@ -11,34 +11,29 @@ import (
 // the biased variance in two passes. stats [rows,2] receives mean and 1/√(variance + eps).
 // gamma and beta have one row and may be absent.
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
-	rows, width, stride := rowsOf(x)
-	_, _, strideDst := rowsOf(dst)
-	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) ||
-		!isVector(beta, width) {
+	rows, width := x.Rows(), x.Cols()
+	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !device.AreVectors(width, gamma, beta) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
-	split(b, rows, rowGrain(width), layerNormTask{
-		f32(dst), f32(stats), f32(x),
-		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), b.orConstant(f32(beta), "layernorm.beta", width, 0), width,
-		strideDst, stride, float64(eps)})
+	split(b, rows, rowGrain(width), layerNormTask{matrixOf(dst), matrixOf(x), f32(stats),
+		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), b.orConstant(f32(beta), "layernorm.beta", width, 0),
+		float64(eps)})
 }
 
-// isVector reports whether v is absent or has n elements without gaps.
-func isVector(v device.Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }
-
 type layerNormTask struct {
-	dst, stats, x, gamma, beta []float32
-	width, strideDst, stride   int
-	eps                        float64
+	dst, x             matrix
+	stats, gamma, beta []float32
+	eps                float64
 }
 
 func (t *layerNormTask) span(_, lo, hi int) {
+	n := float64(t.x.width)
 	for i := lo; i < hi; i++ {
-		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
-		mean := vec.Sum(x) / float64(t.width)
-		r := 1 / math.Sqrt(vec.Spread(x, mean)/float64(t.width)+t.eps)
+		x := t.x.row(i)
+		mean := vec.Sum(x) / n
+		r := 1 / math.Sqrt(vec.Spread(x, mean)/n+t.eps)
 		t.stats[2*i], t.stats[2*i+1] = float32(mean), float32(r)
-		vec.LayerRow(dst, x, t.gamma, t.beta, mean, r)
+		vec.LayerRow(t.dst.row(i), x, t.gamma, t.beta, mean, r)
 	}
 }
 
@@ -60,20 +55,16 @@ func (b *Backend) orConstant(x []float32, name string, n int, v float32) []float
 //
 // dgamma, dbeta and add may be absent.
 func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
-	rows, width, strideX := rowsOf(x)
-	_, _, strideDY := rowsOf(dy)
-	_, _, strideDX := rowsOf(dx)
-	_, _, strideAdd := rowsOf(add)
+	rows, width := x.Rows(), x.Cols()
 	if dx.Len() != x.Len() || dy.Len() != x.Len() || dx.Cols() != width || dy.Cols() != width || stats.Len() != 2*rows ||
-		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) ||
+		!device.AreVectors(width, gamma, dgamma, dbeta) ||
 		!add.Absent() && (add.Len() != x.Len() || add.Cols() != width) {
 		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, add))
 	}
 	grain := rowGrain(width)
 	parts := scratch[float64](b, "layernorm", (rows+grain-1)/grain*2*width)
-	split(b, rows, grain, layerNormGradTask{
-		f32(dx), f32(dy), f32(x), b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), f32(add), parts,
-		width, strideDX, strideDY, strideX, strideAdd, grain})
+	split(b, rows, grain, layerNormGradTask{matrixOf(dx), matrixOf(dy), matrixOf(x), matrixOf(add),
+		b.orConstant(f32(gamma), "layernorm.gamma", width, 1), f32(stats), parts, grain})
 	joinPairs(f32(dgamma), f32(dbeta), parts, width, acc)
 }
 
@@ -91,29 +82,29 @@ func joinPairs(dgamma, dbeta []float32, parts []float64, width int, acc float32)
 }
 
 type layerNormGradTask struct {
-	dx, dy, x, gamma, stats, add       []float32
-	parts                              []float64 // dγ and dβ of each span
-	width, strideDX, strideDY, strideX int
-	strideAdd, grain                   int
+	dx, dy, x, add matrix
+	gamma, stats   []float32
+	parts          []float64 // dγ and dβ of each span
+	grain          int
 }
 
 func (t *layerNormGradTask) span(_, lo, hi int) {
-	part := t.parts[lo/t.grain*2*t.width:][:2*t.width]
+	width := t.x.width
+	part := t.parts[lo/t.grain*2*width:][:2*width]
 	clear(part)
-	dgamma, dbeta := part[:t.width], part[t.width:]
-	n := float64(t.width)
+	dgamma, dbeta := part[:width], part[width:]
+	n := float64(width)
 	for i := lo; i < hi; i++ {
-		dx, dy, x := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.x[i*t.strideX:][:t.width]
+		dx, dy, x, add := t.dx.row(i), t.dy.row(i), t.x.row(i), t.add.row(i)
 		mean, r := float64(t.stats[2*i]), float64(t.stats[2*i+1])
 		sum, along := vec.LayerSums(dgamma, dbeta, dy, x, t.gamma, mean, r)
-		if t.add == nil {
+		if add == nil {
 			vec.LayerBack(dx, dy, x, t.gamma, mean, r, sum/n, along/n)
 			continue
 		}
-		add := t.add[i*t.strideAdd:][:t.width]
-		for lo := 0; lo < t.width; lo += len(layerRun{}) {
+		for lo := 0; lo < width; lo += len(layerRun{}) {
 			var run layerRun
-			hi := min(lo+len(run), t.width)
+			hi := min(lo+len(run), width)
 			vec.LayerBack(run[:hi-lo], dy[lo:hi], x[lo:hi], t.gamma[lo:hi], mean, r, sum/n, along/n)
 			for j, v := range run[:hi-lo] {
 				dx[lo+j] = add[lo+j] + v

@@ -69,6 +69,25 @@ func rowsOf(a device.Array) (rows, width, stride int) {
 	return rows, width, a.Ld
 }
 
+// matrix is an F32 array by its rows. An absent array has none.
+type matrix struct {
+	elements      []float32
+	width, stride int
+}
+
+func matrixOf(a device.Array) matrix {
+	_, width, stride := rowsOf(a)
+	return matrix{f32(a), width, stride}
+}
+
+// row returns row i, or nil if the array is absent.
+func (m *matrix) row(i int) []float32 {
+	if m.elements == nil {
+		return nil
+	}
+	return m.elements[i*m.stride:][:m.width]
+}
+
 // rowGrain returns the number of rows of this width per span.
 func rowGrain(width int) int { return max(1, lineWidth/max(1, width)) }
 

@@ -15,9 +15,7 @@ import (
 // dst, gamma, beta and residual may be absent.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
-	if !dst.Absent() && (dst.Len() != x.Len() || dst.Cols() != c) || stats.Len() != 2*c ||
-		!isVector(gamma, c) || !isVector(beta, c) || !residual.Absent() && residual.Len() != x.Len() ||
-		!x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
+	if !device.FitsMoments(dst, stats, x, gamma, beta, residual) {
 		panic(shapes("Norm", dst, stats, x, gamma, beta, residual))
 	}
 	st := f32(stats)
@@ -103,7 +101,7 @@ func part(x []float32, lo, hi int) []float32 {
 func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind, acc float32) {
 	rows, c := x.Rows(), x.Cols()
 	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() || stats.Len() != 2*c ||
-		!sums.Absent() && sums.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) || !isVector(dbeta, c) {
+		!sums.Absent() && sums.Len() != 2*c || !device.AreVectors(c, gamma, dgamma, dbeta) {
 		panic(shapes("NormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, sums))
 	}
 	st, g := f32(stats), f32(gamma)

@@ -10,23 +10,22 @@ import (
 // Normalize divides each row of x by n = max(‖x‖, eps). norm stores n for each row, negated if
 // n is eps. norm may be absent.
 func (b *Backend) Normalize(dst, norm, x device.Array, eps float32) {
-	rows, width, stride := rowsOf(x)
-	_, _, strideDst := rowsOf(dst)
+	rows, width := x.Rows(), x.Cols()
 	if dst.Len() != x.Len() || dst.Cols() != width || !norm.Absent() && norm.Len() != rows {
 		panic(shapes("Normalize", dst, norm, x))
 	}
-	split(b, rows, rowGrain(width), normalizeTask{f32(dst), f32(norm), f32(x), width, strideDst, stride, eps})
+	split(b, rows, rowGrain(width), normalizeTask{matrixOf(dst), matrixOf(x), f32(norm), eps})
 }
 
 type normalizeTask struct {
-	dst, norm, x             []float32
-	width, strideDst, stride int
-	eps                      float32
+	dst, x matrix
+	norm   []float32
+	eps    float32
 }
 
 func (t *normalizeTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
+		x, dst := t.x.row(i), t.dst.row(i)
 		n := math.Sqrt(dot(x, x))
 		kept := float32(n)
 		if n < float64(t.eps) {
@@ -45,24 +44,21 @@ func (t *normalizeTask) span(_, lo, hi int) {
 //
 //	dx = (dy − y·⟨y, dy⟩)/n, or dy/eps if n is eps.
 func (b *Backend) NormalizeGrad(dx, dy, y, norm device.Array) {
-	rows, width, strideDY := rowsOf(dy)
-	_, _, strideY := rowsOf(y)
-	_, _, strideDX := rowsOf(dx)
+	rows, width := dy.Rows(), dy.Cols()
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || y.Cols() != width || norm.Len() != rows {
 		panic(shapes("NormalizeGrad", dx, dy, y, norm))
 	}
-	split(b, rows, rowGrain(width), normalizeGradTask{f32(dx), f32(dy), f32(y), f32(norm), width, strideDX,
-		strideDY, strideY})
+	split(b, rows, rowGrain(width), normalizeGradTask{matrixOf(dx), matrixOf(dy), matrixOf(y), f32(norm)})
 }
 
 type normalizeGradTask struct {
-	dx, dy, y, norm                    []float32
-	width, strideDX, strideDY, strideY int
+	dx, dy, y matrix
+	norm      []float32
 }
 
 func (t *normalizeGradTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		dx, dy, y := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.y[i*t.strideY:][:t.width]
+		dx, dy, y := t.dx.row(i), t.dy.row(i), t.y.row(i)
 		n, along := float64(t.norm[i]), 0.0
 		if n > 0 {
 			along = dot(y, dy)

@@ -8,8 +8,8 @@ import (
 // PairLoss computes the sums of each query, then the divisors of their means, then scales sums
 // and gradients. It makes two passes over Q·G scores.
 func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
-	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
-	if !fits || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() || cnt.Cols() != 2 {
+	if !device.AreMatrices(sh, s, ds) || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() ||
+		cnt.Cols() != 2 {
 		panic(shapes("PairLoss", loss, cnt, ds, s, sh))
 	}
 	p := &scratch[reference.Pairs](b, "pairloss.pairs", 1)[0]

@@ -32,7 +32,7 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	if p.sizeH < 1 || p.sizeW < 1 || p.padH >= p.sizeH || p.padW >= p.sizeW {
 		panic(fmt.Sprintf("cpu: %s: window %d×%d with padding %d×%d", op, p.sizeH, p.sizeW, p.padH, p.padW))
 	}
-	p.outH, p.outW = outSize(p.h, p.sizeH, p.strideH, p.padH, 1), outSize(p.w, p.sizeW, p.strideW, p.padW, 1)
+	p.outH, p.outW = device.Windows(p.h, p.sizeH, p.strideH, p.padH, 1), device.Windows(p.w, p.sizeW, p.strideW, p.padW, 1)
 	if y.Len() != p.n*p.outH*p.outW*p.c || y.Cols() != p.c || !y.Contiguous() {
 		panic(shapes(op, y, x))
 	}

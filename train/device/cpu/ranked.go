@@ -7,7 +7,7 @@ import (
 
 // Ranks writes the place of each item among the items with sh ≥ least.
 func (b *Backend) Ranks(rank, s, sh device.Array, least uint8) {
-	if sh.N != 2 || rank.N != 2 || s.N != 2 || rank.Dims != sh.Dims || s.Dims != sh.Dims {
+	if !device.AreMatrices(sh, rank, s) {
 		panic(shapes("Ranks", rank, s, sh))
 	}
 	t := ranksTask{rank: rank, s: s, sh: sh, least: least}
@@ -43,8 +43,7 @@ func (t *ranksTask) span(worker, lo, hi int) {
 // Ranked writes the levels of the first n items, sorted by falling score and then by row. It
 // also writes their rows if order is given.
 func (b *Backend) Ranked(shared, order, s, sh device.Array) {
-	if sh.N != 2 || s.N != 2 || s.Dims != sh.Dims || shared.N != 2 || shared.Dims[0] != sh.Dims[0] ||
-		!order.Absent() && (order.N != 2 || order.Dims != shared.Dims) {
+	if !device.AreMatrices(sh, s) || !device.AreMatrices(shared, order) || shared.Dims[0] != sh.Dims[0] {
 		panic(shapes("Ranked", shared, order, s, sh))
 	}
 	t := rankedTask{shared: shared, order: order, s: s, sh: sh}

@@ -11,8 +11,7 @@ import (
 // with many positives, O(G log G) time: see rankRow. If only the loss is needed, ds may be
 // absent.
 func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
-	checkRank("RankLoss", sh, rel, s, ds)
-	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
+	if !device.FitsRanking(sh, rel, s, ds) || loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
 		panic(shapes("RankLoss", loss, ds, s, sh, rel, cnt))
 	}
 	t := lossTask{loss: loss, ds: ds, s: s, sh: sh, rel: rel, cnt: cnt, o: o}

@@ -8,8 +8,8 @@ import (
 // RankScore computes the loss of each query and its derivatives with respect to rank and plus.
 // plus and dplus may be absent for scores that do not use them.
 func (b *Backend) RankScore(loss, drank, dplus, rank, plus, sh, rel, cnt device.Array, o *device.Score) {
-	checkRank("RankScore", sh, rel, drank, dplus, rank, plus)
-	if loss.Len() != sh.Rows() || cnt.Dims != rel.Dims || o.Kind == device.ScoreAP && (plus.Absent() || dplus.Absent()) ||
+	if !device.FitsRanking(sh, rel, drank, dplus, rank, plus) || loss.Len() != sh.Rows() || cnt.Dims != rel.Dims ||
+		o.Kind == device.ScoreAP && (plus.Absent() || dplus.Absent()) ||
 		plus.Absent() && (o.Kind == device.ScoreLog || o.Kind == device.ScoreLogLog) {
 		panic(shapes("RankScore", loss, drank, dplus, rank, plus, sh, rel, cnt))
 	}

@@ -11,8 +11,7 @@ import (
 // of the average over queries. The relevance of level 0 is 0. With RelPop, so is that of a
 // level without items.
 func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
-	checkRank("Relevance", sh, rel)
-	if cnt.N != 2 || cnt.Dims != rel.Dims || weight.Len() != sh.Rows() ||
+	if !device.FitsRanking(sh, rel) || cnt.N != 2 || cnt.Dims != rel.Dims || weight.Len() != sh.Rows() ||
 		o.Mode == device.RelMap && len(o.Weights) < rel.Cols()-1 {
 		panic(shapes("Relevance", rel, cnt, weight, sh))
 	}

@@ -12,12 +12,11 @@ func (b *Backend) Scale(dst, x, s device.Array) {
 		split(b, l.count, l.grain(), multiplyTask{dst: dst, x: x, a: f32(s)[0], l: l})
 		return
 	}
-	rows, width, strideX := rowsOf(x)
-	_, _, strideDst := rowsOf(dst)
+	rows, width := x.Rows(), x.Cols()
 	if s.Len() != rows || !s.Contiguous() || dst.Cols() != width {
 		panic(shapes("Scale", dst, x, s))
 	}
-	split(b, rows, rowGrain(width), scaleRowsTask{f32(dst), f32(x), f32(s), width, strideDst, strideX})
+	split(b, rows, rowGrain(width), scaleRowsTask{matrixOf(dst), matrixOf(x), f32(s)})
 }
 
 type multiplyTask struct {
@@ -34,13 +33,13 @@ func (t *multiplyTask) span(_, lo, hi int) {
 }
 
 type scaleRowsTask struct {
-	dst, x, s                 []float32
-	width, strideDst, strideX int
+	dst, x matrix
+	s      []float32
 }
 
 func (t *scaleRowsTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		multiply(t.dst[i*t.strideDst:][:t.width], t.s[i], t.x[i*t.strideX:][:t.width])
+		multiply(t.dst.row(i), t.s[i], t.x.row(i))
 	}
 }
 

@@ -9,13 +9,7 @@ import (
 // Shared counts the shared label columns in [From, To) of each query and gallery row; see device.Rank.
 // It compares columns where no label is −1, and pairs where one is.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
-	levels := ql.Cols()
-	if o.To == 0 {
-		o.To = levels
-	}
-	if sh.N != 2 || ql.N != 2 || gl.N != 2 || sh.Dims[0] != ql.Dims[0] || sh.Dims[1] != gl.Dims[0] ||
-		gl.Cols() != levels || o.From < 0 || o.From >= o.To || o.To > levels || levels >= device.AbsentLevel ||
-		!self.Absent() && self.Len() != ql.Dims[0] {
+	if !o.FitsLabels(sh, ql, gl, self) {
 		panic(shapes("Shared", sh, ql, gl, self))
 	}
 	t := sharedTask{sh: sh, ql: ql, gl: gl, self: self, o: o}

@@ -16,8 +16,7 @@ import (
 // with upstream 1. A row with target −1 has loss and gradient 0. dz may be
 // absent.
 func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax) {
-	rows, width, stride := rowsOf(z)
-	_, _, strideDZ := rowsOf(dz)
+	rows, width := z.Rows(), z.Cols()
 	if loss.Len() != rows || target.Len() != rows || !dz.Absent() && (dz.Len() != z.Len() || dz.Cols() != width) {
 		panic(shapes("SoftmaxLoss", loss, dz, z, target))
 	}
@@ -25,23 +24,19 @@ func (b *Backend) SoftmaxLoss(loss, dz, z, target device.Array, o device.Softmax
 		panic(fmt.Sprintf("cpu: SoftmaxLoss: temperature is %v, want a positive number", o.Temperature))
 	}
 	split(b, rows, rowGrain(width), softmaxTask{
-		f32(loss), f32(dz), f32(z), i32(target), width, strideDZ, stride, float64(o.Temperature), float64(o.Smoothing)})
+		f32(loss), matrixOf(dz), matrixOf(z), i32(target), float64(o.Temperature), float64(o.Smoothing)})
 }
 
 type softmaxTask struct {
-	loss, dz, z             []float32
-	target                  []int32
-	width, strideDZ, stride int
-	temperature, smoothing  float64
+	loss                   []float32
+	dz, z                  matrix
+	target                 []int32
+	temperature, smoothing float64
 }
 
 func (t *softmaxTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		z := t.z[i*t.stride:][:t.width]
-		var dz []float32
-		if t.dz != nil {
-			dz = t.dz[i*t.strideDZ:][:t.width]
-		}
+		z, dz := t.z.row(i), t.dz.row(i)
 		k := int(t.target[i])
 		if k < 0 {
 			t.loss[i] = 0

@@ -10,23 +10,21 @@ import (
 // Softmax computes e^(x − top)/Σ e^(x − top) for each row, where top is its maximum, or the
 // logarithm of that. dst may be x.
 func (b *Backend) Softmax(dst, x device.Array, log bool) {
-	rows, width, stride := rowsOf(x)
-	_, _, strideDst := rowsOf(dst)
+	width := x.Cols()
 	if dst.Len() != x.Len() || dst.Cols() != width {
 		panic(shapes("Softmax", dst, x))
 	}
-	split(b, rows, rowGrain(width), softmaxRowTask{f32(dst), f32(x), width, strideDst, stride, log})
+	split(b, x.Rows(), rowGrain(width), softmaxRowTask{matrixOf(dst), matrixOf(x), log})
 }
 
 type softmaxRowTask struct {
-	dst, x                   []float32
-	width, strideDst, stride int
-	log                      bool
+	dst, x matrix
+	log    bool
 }
 
 func (t *softmaxRowTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		x, dst := t.x[i*t.stride:][:t.width], t.dst[i*t.strideDst:][:t.width]
+		x, dst := t.x.row(i), t.dst.row(i)
 		top := float64(maximum(x))
 		if !t.log {
 			vec.ScaleWide(dst, 1/vec.ExpScaled(dst, x, top, 1), dst)
@@ -45,24 +43,21 @@ func (t *softmaxRowTask) span(_, lo, hi int) {
 //
 // dx may be dy.
 func (b *Backend) SoftmaxGrad(dx, dy, y device.Array, log bool) {
-	rows, width, stride := rowsOf(y)
-	_, _, strideDX := rowsOf(dx)
-	_, _, strideDY := rowsOf(dy)
+	width := y.Cols()
 	if dx.Len() != y.Len() || dy.Len() != y.Len() || dx.Cols() != width || dy.Cols() != width {
 		panic(shapes("SoftmaxGrad", dx, dy, y))
 	}
-	split(b, rows, rowGrain(width), softmaxRowGradTask{f32(dx), f32(dy), f32(y), width, strideDX, strideDY, stride, log})
+	split(b, y.Rows(), rowGrain(width), softmaxRowGradTask{matrixOf(dx), matrixOf(dy), matrixOf(y), log})
 }
 
 type softmaxRowGradTask struct {
-	dx, dy, y                         []float32
-	width, strideDX, strideDY, stride int
-	log                               bool
+	dx, dy, y matrix
+	log       bool
 }
 
 func (t *softmaxRowGradTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		dx, dy, y := t.dx[i*t.strideDX:][:t.width], t.dy[i*t.strideDY:][:t.width], t.y[i*t.stride:][:t.width]
+		dx, dy, y := t.dx.row(i), t.dy.row(i), t.y.row(i)
 		if t.log {
 			sum := rowSum(dy, false)
 			for j, v := range y {

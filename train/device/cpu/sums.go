@@ -12,11 +12,10 @@ func (b *Backend) Sums(dst, x device.Array, k device.Sum, acc float32) {
 	case device.SumAll, device.SquaresAll:
 		b.sumAll(dst, x, k == device.SquaresAll, acc)
 	case device.SumRows, device.SquaresRows:
-		rows, width, stride := rowsOf(x)
-		if dst.Len() != rows || !dst.Contiguous() {
+		if dst.Len() != x.Rows() || !dst.Contiguous() {
 			panic(shapes("Sums", dst, x))
 		}
-		split(b, rows, rowGrain(width), sumRowsTask{f32(dst), f32(x), width, stride, k == device.SquaresRows, acc})
+		split(b, x.Rows(), rowGrain(x.Cols()), sumRowsTask{f32(dst), matrixOf(x), k == device.SquaresRows, acc})
 	default:
 		b.sumColumns(dst, x, k == device.SquaresCols, acc)
 	}
@@ -48,15 +47,15 @@ func (t *sumAllTask) span(_, lo, hi int) {
 }
 
 type sumRowsTask struct {
-	dst, x        []float32
-	width, stride int
-	squares       bool
-	acc           float32
+	dst     []float32
+	x       matrix
+	squares bool
+	acc     float32
 }
 
 func (t *sumRowsTask) span(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		t.dst[i] = accumulate(t.dst[i], t.acc, rowSum(t.x[i*t.stride:][:t.width], t.squares))
+		t.dst[i] = accumulate(t.dst[i], t.acc, rowSum(t.x.row(i), t.squares))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
-	"hgld/train/device"
+	"hgld/internal/testing/must"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu"
 )
@@ -70,9 +70,7 @@ func TestHotAccesses(t *testing.T) {
 	for _, c := range m.cases() {
 		counts := control.Count(func() {
 			c.run()
-			if err := m.b.Sync(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.b.Sync())
 		})
 		for _, a := range counts.Accesses {
 			seen++
@@ -93,50 +91,6 @@ func TestHotAccesses(t *testing.T) {
 	}
 	if seen < 1000 {
 		t.Errorf("%d lines were counted", seen)
-	}
-}
-
-// TestHotAccessesOfWgmma is TestHotAccesses of the kernels that compute capability 9.0 alone has.
-func TestHotAccessesOfWgmma(t *testing.T) {
-	if os.Getenv(countVariable) == "" {
-		t.Skip("runs within TestAccessesOfTheCommittedPTX")
-	}
-	b := hopper(t)
-	tune(t, b, "matmul.tile=256 conv.tile=256 convgradx.tile=256 convgradw.tile=256")
-	counts := emu.Open(t, os.Getenv(cuda.LibrariesVariable)).Count(func() {
-		for _, size := range [][2]int{{256, 128}, {128, 256}, {256, 64}, {64, 256}} { // rows and columns of a block
-			rows, cols := size[0], size[1]
-			dst, x, y := drawn(b, 1, rows, cols).short, drawn(b, 2, 128, rows).short, drawn(b, 3, 128, cols).short
-			b.MatMul(dst, x, y, device.Mul{TransA: true, Alpha: 1})
-			for trans := range 4 {
-				m := device.Mul{TransA: trans&1 != 0, TransB: trans&2 != 0, Alpha: 1}
-				b.MatMul(drawn(b, 1, 256, 256).short, drawn(b, 2, 256, 256).short, drawn(b, 3, 256, 256).short, m)
-			}
-			one := device.ConvShape{PadH: 1, PadW: 1}
-			images, w := drawn(b, 1, 1, 16, 16, cols).short, drawn(b, 2, rows, 3, 3, cols).short
-			y = drawn(b, 3, 1, 16, 16, rows).short
-			b.Conv(y, images, w, one, device.Epilogue{Act: device.ReLU})
-			b.ConvGradX(images, y, w, one, device.GradEpilogue{})
-			b.ConvGradW(drawn(b, 4, rows, 3, 3, cols).full, y, images, one, 0)
-			b.ConvGradW(drawn(b, 4, 256, 1, 1, 64).full, drawn(b, 5, 1, 16, 16, 256).short, drawn(b, 6, 1, 16, 16, 64).short,
-				device.ConvShape{}, 0)
-		}
-		if err := b.Sync(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	kernels := map[string]bool{}
-	for _, a := range counts.Accesses {
-		if !strings.Contains(a.Kernel, "256") {
-			continue
-		}
-		kernels[a.Kernel] = true
-		if a.Actual > 2*a.Ideal {
-			t.Error(a)
-		}
-	}
-	if len(kernels) != 14 { // all but conv_gradw of 64 channels, since nine taps have more columns
-		t.Errorf("%d kernels were counted: %v", len(kernels), kernels)
 	}
 }
 
@@ -170,9 +124,7 @@ func TestInstructionsOfRankLoss(t *testing.T) {
 			c := rankLossCase(t, b, items, []int{positives}, h, -1)
 			counts := control.Count(func() {
 				c.run()
-				if err := b.Sync(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, b.Sync())
 			})
 			for kernel, n := range counts.Instructions {
 				t.Logf("%s, %d positives: %s has %.1f instructions an item, %.1f a positive, %.2f a pair", name, positives,

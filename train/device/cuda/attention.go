@@ -21,7 +21,7 @@ func attentionOf(op string, y, lse, qkv, length device.Array, o device.Heads) he
 	}
 	images, tokens, width := qkv.Dims[0], qkv.Dims[1], qkv.Dims[2]/3
 	if y.Len() != images*tokens*width || !y.Contiguous() || lse.Len() != images*tokens*o.Heads || !lse.Contiguous() ||
-		!isVector(length, images) {
+		!device.AreVectors(images, length) {
 		panic(shapes(op, y, lse, qkv, length))
 	}
 	h := heads{

@@ -10,7 +10,7 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32,
 	}
 	repeat := 0
 	if by != 0 && y.Len() != x.Len() {
-		if !trails(y, x) || !y.Contiguous() {
+		if !device.Trails(y, x) || !y.Contiguous() {
 			panic(shapes("Axpby", dst, x, y))
 		}
 		repeat = y.Len()
@@ -25,14 +25,4 @@ func (b *Backend) Axpby(dst device.Array, a float32, x device.Array, by float32,
 	b.op("Axpby").active(dst).f32(a).active(x).f32(by).active(y).
 		i64(rows).i64(width).i64(stride(dst)).i64(stride(x)).i64(stride(y)).i64(repeat).
 		run("axpby", "axpby", grid, 256, 0)
-}
-
-// trails reports whether the dimensions of y are the last ones of x.
-func trails(y, x device.Array) bool {
-	for i := range y.N {
-		if y.N > x.N || y.Dims[y.N-1-i] != x.Dims[x.N-1-i] {
-			return false
-		}
-	}
-	return true
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/conformance"
@@ -30,9 +31,7 @@ func numbers(v ...float32) []byte {
 func download(t *testing.T, b *cuda.Backend, a device.Array) []byte {
 	t.Helper()
 	out := make([]byte, a.Len()*a.Type.Size())
-	if err := b.Wait(b.Download(out, a)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Wait(b.Download(out, a)))
 	return out
 }
 
@@ -128,9 +127,7 @@ func TestHostBufferUploads(t *testing.T) {
 	copy(h.Bytes()[16:], numbers(1, 2, 3, 4))
 	ticket := h.UploadAsync(dst, 16)
 	b.Axpby(dst, 2, dst, 0, device.Array{})
-	if err := b.Wait(ticket); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Wait(ticket))
 	if !bytes.Equal(download(t, b, dst), numbers(2, 4, 6, 8)) {
 		t.Error("the upload was not waited for")
 	}
@@ -141,9 +138,7 @@ func TestHostBufferUploads(t *testing.T) {
 func TestUploadCanBeAwaitedInAnyThread(t *testing.T) {
 	b := emulated(t)
 	drv, _, err := cuda.OpenDriver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h := b.HostBuffer(4096)
 	dst := device.New(b, device.U8, 4096)
 	ticket := h.UploadAsync(dst, 0)
@@ -161,9 +156,7 @@ func TestUploadCanBeAwaitedInAnyThread(t *testing.T) {
 			}
 			done <- wait()
 		}()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, <-done)
 	}
 }
 
@@ -181,9 +174,7 @@ func TestProgramEqualsTheFirstPass(t *testing.T) {
 	first = download(t, b, x)
 	b.Fill(x, 1)
 	p, err := b.Record(step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.Run()
 	p.Run()
 	again = download(t, b, x)
@@ -200,9 +191,7 @@ func failing(t *testing.T) *cuda.Backend {
 		t.Setenv(cuda.LibrariesVariable, emu.Build(t))
 	}
 	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
 }
@@ -228,7 +217,7 @@ func TestOutOfMemoryReportsSizes(t *testing.T) {
 	}
 }
 
-// Modules, graphs and local memory of kernels are on the card, too. The host's pinned memory is not.
+// Modules, graphs and local memory of kernels are on the GPU, too. The host's pinned memory is not.
 func TestDriverWithoutMemoryIsADeviceWithoutMemory(t *testing.T) {
 	for calls, short := range map[string]bool{
 		"cuModuleLoadDataEx:1:2": true, "cuLaunchKernel:1:2": true, "cuGraphInstantiateWithFlags:1:2": true,
@@ -260,9 +249,7 @@ func TestFailuresAreStickyAndNameTheOperation(t *testing.T) {
 	libs := emu.Build(t)
 	t.Setenv(cuda.LibrariesVariable, libs)
 	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	x := device.New(b, device.F32, 10)
 	emu.Open(t, libs).Fail("cuLaunchKernel:2:719")
 	b.Fill(x, 1)
@@ -290,14 +277,10 @@ func (d eventUses) NewEvent(use cuda.EventUse) (cuda.Event, error) {
 func TestDownloadsWaitWithoutSpinning(t *testing.T) {
 	emulated(t)
 	drv, _, err := cuda.OpenDriver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	d := eventUses{drv, map[cuda.EventUse]int{}}
 	b, err := cuda.OpenWith(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer b.Close()
 	x := device.New(b, device.F32, 10)
 	b.Fill(x, 1)
@@ -315,18 +298,14 @@ func TestDownloadsWaitWithoutSpinning(t *testing.T) {
 func TestRejectedPTXReportsTheCompilerLog(t *testing.T) {
 	emulated(t)
 	drv, _, err := cuda.OpenDriver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	ctx, err := drv.Retain(0)
 	if err == nil {
 		err = drv.SetCurrent(ctx)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer drv.Release(0)
 	_, err = drv.Load([]byte(".version 7.5\n.target sm_80\n.address_size 64\n.entry odd(.param .v9 x) { }"))
 	if err == nil || !strings.Contains(err.Error(), "PTX") || !strings.Contains(err.Error(), "v9") {
@@ -345,7 +324,7 @@ func TestLaunchesAllocateNothing(t *testing.T) {
 	}
 }
 
-// copying is a driver that notes the stream of each copy to the card.
+// copying is a driver that notes the stream of each copy to the GPU.
 type copying struct {
 	cuda.Driver
 	streams map[int]map[cuda.Stream]bool // by the bytes of a copy
@@ -370,14 +349,10 @@ func (d *copying) AllocHost(bytes int) (unsafe.Pointer, error) {
 func TestSmallUploadsDoNotQueueBehindLargeOnes(t *testing.T) {
 	emulated(t)
 	drv, _, err := cuda.OpenDriver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	d := &copying{Driver: drv, streams: map[int]map[cuda.Stream]bool{}}
 	b, err := cuda.OpenWith(d, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer b.Close()
 	images, labels := device.New(b, device.U8, 40<<20), device.New(b, device.F32, 4)
 	b.Upload(images, make([]byte, 40<<20))

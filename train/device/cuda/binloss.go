@@ -18,8 +18,7 @@ const mostBinItems = 1 << 24
 // BinLoss computes the loss of each query and its gradient. The loss of a query with a NaN
 // score is NaN. It panics for rows of more than 2^24 items.
 func (b *Backend) BinLoss(loss, ds, s, sh device.Array, o *device.Bins) {
-	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
-	if !fits || loss.Len() != sh.Rows() || o.N < 2 {
+	if !device.AreMatrices(sh, s, ds) || loss.Len() != sh.Rows() || o.N < 2 {
 		panic(shapes("BinLoss", loss, ds, s, sh))
 	}
 	q, g := sh.Dims[0], sh.Dims[1]

@@ -1,18 +1,12 @@
 package cuda
 
 import (
-	"embed"
 	"fmt"
 	"slices"
 	"unsafe"
 
 	"hgld/train/device"
 )
-
-// ptx holds the kernels for the driver's compiler, one module per .cu file.
-//
-//go:embed ptx/*.ptx
-var ptx embed.FS
 
 // kernel is a function of a loaded module.
 type kernel struct {
@@ -87,15 +81,6 @@ func (c *call) address(a device.Array) Address {
 		c.marked = append(c.marked, m)
 	}
 	m.used.Store(true)
-	return buf.addr + Address(a.Off*a.Type.Size())
-}
-
-// addressOf returns the address of an array of this package, to judge by it how it may be read.
-func addressOf(a device.Array) Address {
-	buf, ok := a.Buf.(*buffer)
-	if !ok {
-		return 1 // address panics with the operation's name
-	}
 	return buf.addr + Address(a.Off*a.Type.Size())
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 )
 
@@ -17,17 +18,13 @@ func TestSumsOfManySpansAreJoinedInTwoStages(t *testing.T) {
 		want[i%width] += values[i]
 	}
 	data, err := binary.Append(nil, binary.NativeEndian, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	x, dst := device.New(b, device.F32, rows, width), device.New(b, device.F32, width)
 	b.Upload(x, data)
 	b.Sums(dst, x, device.SumCols, 0)
 	b.Sums(dst, x, device.SumCols, 1)
 	got := make([]byte, 4*width)
-	if err := b.Wait(b.Download(got, dst)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Wait(b.Download(got, dst)))
 	sums := make([]float32, width)
 	if _, err := binary.Decode(got, binary.NativeEndian, sums); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/conformance"
 	"hgld/train/device/testing/emu"
@@ -17,7 +18,7 @@ type card struct {
 // FailNext makes the next kernel fail like one with an invalid read.
 func (c card) FailNext() { c.emulator.Fail("cuLaunchKernel:1:700") }
 
-// open opens a backend on the emulator. If tests run on a card, it skips the test, since a
+// open opens a backend on the emulator. If tests run on a GPU, it skips the test, since a
 // card lacks the emulator's controls.
 func open(t *testing.T) card {
 	t.Helper()
@@ -29,14 +30,12 @@ func open(t *testing.T) card {
 	t.Setenv(cuda.LibrariesVariable, libs)
 	control := emu.Open(t, libs)
 	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { b.Close() }) // closing the context also clears a failure that the test provoked
 	return card{b, control}
 }
 
-// emulated is open for a test that expects no failures and can also run on a card.
+// emulated is open for a test that expects no failures and can also run on a GPU.
 func emulated(t *testing.T) *cuda.Backend {
 	t.Helper()
 	if conformance.OnCard() {
@@ -66,5 +65,3 @@ func TestConformance(t *testing.T) {
 	c.Poison = true
 	conformance.RunWithin(t, c, conformance.Limits{Work: emulatedWork})
 }
-
-func TestGoldenLayers(t *testing.T) { conformance.Goldens(t, emulated(t)) }

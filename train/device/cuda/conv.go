@@ -49,9 +49,8 @@ func convOf(op string, y, x, w device.Array, shape device.ConvShape) conv {
 	if y.N != 4 || x.N != 4 || w.N != 4 || x.Dims[3]%groups != 0 || w.Dims[0]%groups != 0 {
 		panic(shapes(op, y, x, w))
 	}
-	side := func(n, taps, pad, step, dilation int) int { return (n+2*pad-dilation*(taps-1)-1)/step + 1 }
-	outH := side(x.Dims[1], w.Dims[1], shape.PadH, one(shape.StrideH), one(shape.DilationH))
-	outW := side(x.Dims[2], w.Dims[2], shape.PadW, one(shape.StrideW), one(shape.DilationW))
+	outH := device.Windows(x.Dims[1], w.Dims[1], shape.StrideH, shape.PadH, shape.DilationH)
+	outW := device.Windows(x.Dims[2], w.Dims[2], shape.StrideW, shape.PadW, shape.DilationW)
 	if y.Dims != [4]int{x.Dims[0], outH, outW, w.Dims[0]} || w.Dims[3] != x.Dims[3]/groups || outH < 1 || outW < 1 {
 		panic(shapes(op, y, x, w) + fmt.Sprintf(" with %+v", shape))
 	}
@@ -93,8 +92,8 @@ func (o *conv) productW() (rows, cols, inner int) {
 // Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	o := convOf("Conv", dst, x, w, shape)
-	if !isVector(e.Bias, int(o.k)) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() ||
-		!isVector(e.Stats, 2*int(o.k)) {
+	if !device.AreVectors(int(o.k), e.Bias) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() ||
+		!device.AreVectors(2*int(o.k), e.Stats) {
 		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual, e.Stats))
 	}
 	if b.convolveByVendor(&o, dst, x, w, e) {
@@ -104,7 +103,7 @@ func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.
 		return
 	}
 	rows, cols, _ := o.product()
-	tile := b.tuning.tile(convTile, rows, cols, int(o.groups))
+	tile := b.chosen.tile(b.filling(x.Type), rows, cols, int(o.groups))
 	down, k := blocks(rows, tile), int(o.k)
 	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
 	var parts, more Address
@@ -149,7 +148,7 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 	down, n := 0, e.Sums.Len() // 0 if absent
 	for i := range of {
 		rows, cols, _ := of[i].productX()
-		of[i].tile = b.tuning.tile(convGradXTile, rows, cols, int(o.groups))
+		of[i].tile = b.chosen.tile(b.filling(dx.Type), rows, cols, int(o.groups))
 		down += blocks(rows, of[i].tile)
 	}
 	var parts Address
@@ -180,26 +179,23 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradW", dy, x, dw, shape)
-	if x.Type == device.BF16 && o.pointwise() {
+	product := x.Type == device.BF16 && o.pointwise()
+	if !(product && b.shortSum(&o)) && b.gradWByVendor(&o, dw, dy, x, acc) {
+		return
+	}
+	if product {
 		b.productGradW(&o, dw, dy, x, acc)
 		return
 	}
-	if b.gradWByVendor(&o, dw, dy, x, acc) {
-		return
-	}
 	rows, cols, inner := o.productW()
-	var t tiling
-	t.tile, t.splits = b.tuning.tiles(convGradWTile, convGradWSplit, rows, cols, inner, int(o.groups))
-	if x.Type == device.BF16 && unit(addressOf(dy), int64(rows)) == 8 && unit(addressOf(x), int64(o.groupC)) == 8 {
-		t.byWgmma(b.wideOf(convGradWTile, wideProduct{rows, cols, inner, int(o.groups), convGradWSplit, true, true}))
-	}
+	t := b.chosen.tiling(b.filling(x.Type), rows, cols, inner, int(o.groups))
 	reach := blocks(inner, t.splits*splitUnit) * splitUnit
 	splits := blocks(inner, reach)
 	n := dw.Len()
 	parts := b.scratch("ConvGradW", 4*splits*n)[0]
-	grid := t.grid(rows, cols) * int(o.groups) * splits
+	grid := blocks(rows, t.tile) * blocks(cols, t.tile) * int(o.groups) * splits
 	if x.Type == device.BF16 {
-		b.tensorConvGradW(parts, dy, x, o, reach, grid, t)
+		b.tensorConvGradW(parts, dy, x, o, reach, grid, t.tile)
 	} else {
 		c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
 		structure(c, &o).i64(reach).run("conv", convKernels[t.tile].gradW, grid, 256, 0)
@@ -213,9 +209,12 @@ func (o *conv) pointwise() bool {
 	return o.r*o.s*o.strideH*o.strideW*o.groups == 1 && o.padH+o.padW == 0
 }
 
-// longestSum is the number of pixels up to which cuBLASLt computes a gradient by w: it was measured with
-// 50,432, and takes a quarter of the time of our kernel there. Above, memory limits both.
-const longestSum = 1 << 16
+// shortSum reports whether cuBLASLt computes a gradient by w, with a result in F32: up to 65,536 pixels. It was
+// measured with 50,432, where it takes as long as cuDNN with a result in BF16.
+func (b *Backend) shortSum(o *conv) bool {
+	_, _, inner := o.productW()
+	return inner <= 1<<16 || !b.choosesOurs(device.BF16)
+}
 
 // productGradW computes dw = acc·dw + dyᵀ·x. As a product it takes fewer instructions than as the gradient
 // of a convolution.
@@ -231,8 +230,8 @@ func (b *Backend) productGradW(o *conv, dw, dy, x device.Array, acc float32) {
 		m: int64(rows), n: int64(cols), k: int64(inner), batch: 1,
 		lda: int64(rows), ldb: int64(cols), ldc: int64(cols), alpha: 1, beta: acc,
 	}
-	if (inner <= longestSum || !b.choosesOurs(x.Type)) && b.multiplyByVendor(dw, dy, x, m, p) {
+	if b.shortSum(o) && b.multiplyByVendor(dw, dy, x, m, p) {
 		return
 	}
-	b.multiply("ConvGradW", dw, dy, x, m, p, b.tilingOf(convGradWTile, convGradWSplit, dy, x, m, &p))
+	b.multiply("ConvGradW", dw, dy, x, m, p, b.tilingOf(&p, x.Type))
 }

@@ -1,15 +1,15 @@
-// Package cuda implements Backend on NVIDIA cards. The binary embeds its own kernels as PTX
+// Package cuda implements Backend on NVIDIA GPUs. The binary embeds its own kernels
 // and launches them through libcuda.so.1, which it opens at run time. Building hgld needs no
-// NVIDIA software, and hgld also runs on machines without a card.
+// NVIDIA software, and hgld also runs on machines without a GPU.
 //
 // An operation consists of two files. axpby.cu holds the kernel with its formula, and axpby.go
 // checks shapes and launches it. ../reference holds the definition. Kernels use only hg.h,
 // whose arithmetic is IEEE 754 throughout. Sums are joined in an order that depends only on
 // shapes, and no float is added atomically. The same step in F32 therefore produces the same
-// bytes on every card and on the emulator of package emu.
+// bytes on every GPU and on the emulator of package emu.
 //
 // Activations are F32 or BF16; typed.h makes the kernels for both. Products of BF16 arrays
-// (tensor.go) and their attention use tensor cores, which round sums in the card's way: a card
+// (tensor.go) and their attention use tensor cores, which round sums in the GPU's way: a GPU
 // repeats its bytes, and another may give others.
 //
 // Operations are queued on one compute stream in call order. Uploads use two separate streams, one for small arrays,
@@ -19,7 +19,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,19 +27,18 @@ import (
 	"hgld/train/device"
 )
 
-//go:generate ../../../scripts/build_ptx
-//go:generate ../../../scripts/build_cubin
+//go:generate ../../../scripts/build_ptx --cubin
 
-// Backend computes on one card. Only one goroutine may call operations. Any goroutine may call
+// Backend computes on one GPU. Only one goroutine may call operations. Any goroutine may call
 // Upload.
 type Backend struct {
 	// Poison fills new allocations, and all scratch memory before each operation, with NaN
 	// (bytes 0xFF). A test then detects an operation that reads what it should have written.
 	Poison bool
 
-	// Say, if set, is told once for each reason why NVIDIA's libraries do not compute something
+	// Log, if set, is told once for each reason why NVIDIA's libraries do not compute something
 	// that they might. It is called while an operation is queued.
-	Say func(text string)
+	Log func(text string)
 
 	drv  Driver
 	ctx  Context
@@ -48,7 +46,7 @@ type Backend struct {
 
 	call   call // the current operation
 	vendor vendors
-	tuning tuning
+	chosen choices
 
 	// sortScratch bounds the scratch memory of a sort of more than one query. Queries that do not
 	// fit are sorted in turn.
@@ -65,11 +63,9 @@ type Backend struct {
 	kernels map[kernelKey]*kernel
 
 	unpacked bool              // cubins is decided
-	cubins   map[string][]byte // machine code for the card, by module; empty: the driver compiles PTX
+	cubins   map[string][]byte // machine code for the GPU, by module; empty: the driver compiles PTX
 	arch     string            // of cubins, such as sm_90
-
-	warpgroups bool   // the card computes by wgmma
-	unfit      string // why it does not, though it should
+	ptx      map[string]string // what the driver compiles, by module; nil: not unpacked
 
 	arena     scratch
 	inUse     int              // allocated bytes
@@ -96,22 +92,14 @@ const (
 	leastDriver = 11050
 )
 
-// Open returns a Backend on the card with the given number. The error wraps ErrNoCard
-// if there is no driver or no such card.
+// Open returns a Backend on the GPU with the given number. The error wraps ErrNoCard
+// if there is no driver or no such GPU.
 func Open(ordinal int) (*Backend, error) {
 	drv, _, err := openDriver()
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w: %w", ErrNoCard, err)
 	}
-	b, err := OpenWith(drv, ordinal)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.provideWarpgroups(); err != nil {
-		b.Close() // which would return the same error
-		return nil, fmt.Errorf("cuda: %s: %w; $%s=kernels.mma=1 computes without wgmma", b.card.Name, err, TuneVariable)
-	}
-	return b, nil
+	return OpenWith(drv, ordinal)
 }
 
 // OpenWith is Open with a given driver.
@@ -124,11 +112,11 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		return nil, fmt.Errorf("cuda: %w: %w", ErrNoCard, err)
 	}
 	if ordinal < 0 || ordinal >= n {
-		return nil, fmt.Errorf("cuda: %w: there is no card %d, the driver has %d", ErrNoCard, ordinal, n)
+		return nil, fmt.Errorf("cuda: %w: there is no GPU %d, the driver has %d", ErrNoCard, ordinal, n)
 	}
 	card, err := drv.Device(ordinal)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: card %d: %w", ordinal, err)
+		return nil, fmt.Errorf("cuda: GPU %d: %w", ordinal, err)
 	}
 	if err := card.fit(); err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
@@ -142,10 +130,6 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	if b.vendor.types, err = vendorTypes(); err != nil {
 		return nil, err
 	}
-	if b.tuning, err = tuningOf(os.Getenv(TuneVariable)); err != nil {
-		return nil, err
-	}
-	b.warpgroups = card.Major == 9 && card.Minor == 0 && card.SharedPerBlock >= wideShared && b.tuning[kernelsMMA] == 0
 	defer pin()()
 	if b.ctx, err = drv.Retain(ordinal); err != nil {
 		return nil, fmt.Errorf("cuda: %s: %w", card.Name, err)
@@ -165,7 +149,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 	return b, nil
 }
 
-// Close waits for queued work and releases the card. The Backend is unusable afterwards.
+// Close waits for queued work and releases the GPU. The Backend is unusable afterwards.
 func (b *Backend) Close() error {
 	err := b.Sync()
 	b.mu.Lock()
@@ -191,13 +175,13 @@ func (b *Backend) Close() error {
 	return errors.Join(err, b.drv.Release(b.card.Ordinal))
 }
 
-// Name returns the name of the card, such as "cuda:0 (NVIDIA H200)".
+// Name returns the name of the GPU, such as "cuda:0 (NVIDIA H200)".
 func (b *Backend) Name() string { return fmt.Sprintf("cuda:%d (%s)", b.card.Ordinal, b.card.Name) }
 
 // OwnMemory is true: device.Discrete.
 func (b *Backend) OwnMemory() bool { return true }
 
-// Card describes the card that the Backend computes on.
+// Card describes the GPU that the Backend computes on.
 func (b *Backend) Card() Card { return b.card }
 
 // Supports reports whether activations can be stored in t. Copy converts between all
@@ -243,7 +227,7 @@ func shapes(op string, arrays ...device.Array) string {
 func blocks(n, size int) int { return (n + size - 1) / size }
 
 // openDriver returns the first usable driver and the path of its library. The error lists why
-// each one failed. It wraps device.ErrNoGPU if there seems to be no card.
+// each one failed. It wraps device.ErrNoGPU if there seems to be no GPU.
 func openDriver() (drv Driver, path string, err error) {
 	var failed noDriver
 	for _, open := range slices.Concat(builtin, []func() (Driver, string, error){atRunTime}) {

@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/conformance"
 )
 
 // digestsVariable names a file of digests, with a call and its SHA-256 per line. The emulator
-// writes the file, and a card is compared with it.
+// writes the file, and a GPU is compared with it.
 const digestsVariable = "HGLD_GPU_CHECK_DIGESTS"
 
-// Kernels sum in an order that depends only on shapes, and the emulator produces the same
+// Kernels sum in an order that depends only on shapes (in BF16 also on the GPU), and the emulator produces the same
 // bytes for any order of threads. All but those that use tensor cores are IEEE 754
-// throughout, so that a card produces the emulator's bytes.
+// throughout, so that a GPU produces the emulator's bytes.
 func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	path := os.Getenv(digestsVariable)
 	if conformance.OnCard() {
@@ -34,32 +35,30 @@ func TestEveryOrderAndEveryCardGivesTheSameBytes(t *testing.T) {
 	again, _ := conformance.Digests(t, c)
 	compareDigests(t, "the order shuffled:11", lines(again, true), lines(all, true))
 	if path != "" {
-		if err := os.WriteFile(path, []byte(strings.Join(lines(all, false), "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines(all, false), "\n")), 0o644))
 	}
 	if err := c.Close(); err != nil {
 		t.Errorf("%v: %s", err, c.emulator.LastError())
 	}
 }
 
-// compareCard compares a card's digests with the emulator's. Where -run selects some of the calls,
+// compareCard compares a GPU's digests with the emulator's. Where -run selects some of the calls,
 // those alone are compared.
 func compareCard(t *testing.T, b *cuda.Backend, want []string) {
 	t.Helper()
 	all, calls := conformance.Digests(t, b)
 	if got := lines(all, false); len(all) == calls {
-		compareDigests(t, "the card", got, want)
+		compareDigests(t, "the GPU", got, want)
 	} else {
 		for _, line := range got {
 			if !slices.Contains(want, line) {
-				t.Errorf("the card gives %s, which is not among the emulator's", line)
+				t.Errorf("the GPU gives %s, which is not among the emulator's", line)
 			}
 		}
 	}
 }
 
-// lines formats digests, with or without those in which cards differ.
+// lines formats digests, with or without those in which GPUs differ.
 func lines(all []conformance.Digest, withDiffering bool) (text []string) {
 	for _, d := range all {
 		if d.CardsDiffer && !withDiffering {

@@ -12,21 +12,21 @@ import (
 type Driver interface {
 	// Version returns the CUDA version that the driver supports: 12040 is CUDA 12.4.
 	Version() (int, error)
-	// Devices returns the number of cards.
+	// Devices returns the number of GPUs.
 	Devices() (int, error)
-	// Device describes a card, counted from 0.
+	// Device describes a GPU, counted from 0.
 	Device(ordinal int) (Card, error)
 
-	// Retain returns the primary context of a card.
+	// Retain returns the primary context of a GPU.
 	Retain(ordinal int) (Context, error)
 	// SetCurrent makes a context current on the calling thread.
 	SetCurrent(Context) error
-	// Release releases the primary context of a card.
+	// Release releases the primary context of a GPU.
 	Release(ordinal int) error
-	// MemInfo returns the free and the total memory of the current card in bytes.
+	// MemInfo returns the free and the total memory of the current GPU in bytes.
 	MemInfo() (free, total int, err error)
 
-	// Alloc allocates memory on the card.
+	// Alloc allocates memory on the GPU.
 	Alloc(bytes int) (Address, error)
 	// Free frees memory from Alloc.
 	Free(Address) error
@@ -39,7 +39,7 @@ type Driver interface {
 	ToDevice(dst Address, src unsafe.Pointer, bytes int, s Stream) error
 	// ToHost queues a copy to the host.
 	ToHost(dst unsafe.Pointer, src Address, bytes int, s Stream) error
-	// Copy queues a copy on the card.
+	// Copy queues a copy on the GPU.
 	Copy(dst, src Address, bytes int, s Stream) error
 	// CopyRows queues a copy of the rows of a matrix.
 	CopyRows(r Rows, s Stream) error
@@ -67,7 +67,7 @@ type Driver interface {
 	// Elapsed returns the milliseconds between two timed events.
 	Elapsed(from, to Event) (float32, error)
 
-	// Load loads machine code, or compiles PTX, for the current card. The error has what the driver's
+	// Load loads machine code, or compiles PTX, for the current GPU. The error has what the driver's
 	// compiler says.
 	Load(image []byte) (Module, error)
 	// Unload frees a module and its functions.
@@ -134,7 +134,7 @@ type Rows struct {
 	Width, Rows        int            // bytes of a row, number of rows
 }
 
-// FunctionAttributes holds the resources that a kernel needs on the card for which it was
+// FunctionAttributes holds the resources that a kernel needs on the GPU for which it was
 // compiled.
 type FunctionAttributes struct {
 	Registers  int // per thread

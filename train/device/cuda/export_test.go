@@ -1,8 +1,8 @@
 package cuda
 
 import (
+	"io"
 	"regexp"
-	"slices"
 	"testing"
 
 	"hgld/train/device"
@@ -22,11 +22,22 @@ func (b *Backend) PoisonScratch() {
 // OpenDriver opens the driver that Open uses.
 var OpenDriver = openDriver
 
-// CubinArchive and Cubins are the kernels' machine code.
-var (
-	CubinArchive = cubinArchive
-	Cubins       = cubins
-)
+// Cubins returns the kernels' machine code for a GPU.
+var Cubins = cubins
+
+// Archived returns the files of the archive by name.
+func Archived() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for f, err := range archived() {
+		if err == nil {
+			files[f.name], err = io.ReadAll(f)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
 
 // Arch is the architecture of the machine code that runs, empty while it is PTX's or none is loaded.
 func (b *Backend) Arch() string { return b.arch }
@@ -34,14 +45,14 @@ func (b *Backend) Arch() string { return b.arch }
 // LeastDriver is the oldest version of CUDA that a driver may have.
 const LeastDriver = leastDriver
 
-// KernelCards sets the folder of the kernel's cards until the end of a test.
+// KernelCards sets the folder of the kernel's GPUs until the end of a test.
 func KernelCards(t *testing.T, dir string) {
 	before := kernelCards
 	kernelCards = dir
 	t.Cleanup(func() { kernelCards = before })
 }
 
-// TryKernel is what Report.Try does with an open card.
+// TryKernel is what Report.Try does with an open GPU.
 func (b *Backend) TryKernel() error { return b.try() }
 
 // PeakEmpty queues a kernel that does nothing.
@@ -60,20 +71,13 @@ func (b *Backend) PeakMMA(dst device.Array, rounds int) {
 
 // Kernels lists the kernels of all modules.
 func Kernels() (names []string, err error) {
-	files, err := ptx.ReadDir("ptx")
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		text, err := ptx.ReadFile("ptx/" + f.Name())
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range regexp.MustCompile(`\.visible \.entry (\w+)`).FindAllSubmatch(text, -1) {
-			names = append(names, string(m[1]))
+	modules, err := PTX()
+	for _, text := range modules {
+		for _, m := range regexp.MustCompile(`\.visible \.entry (\w+)`).FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
 		}
 	}
-	return names, nil
+	return names, err
 }
 
 // Ran reports whether a kernel was launched.
@@ -99,11 +103,11 @@ func (b *Backend) RankWithin(bytes int) { b.rankScratch = bytes }
 // SortWithin bounds the scratch memory of sorts.
 func (b *Backend) SortWithin(bytes int) { b.sortScratch = bytes }
 
-// Tune sets the knobs as TuneVariable would.
-func (b *Backend) Tune(text string) (err error) {
-	b.tuning, err = tuningOf(text)
-	return err
-}
+// Choices replace what the rules choose by shape.
+type Choices = choices
+
+// Choose sets choices.
+func (b *Backend) Choose(c Choices) { b.chosen = c }
 
 // UseLibraries says whether NVIDIA's libraries compute in BF16, or nothing.
 func (b *Backend) UseLibraries(use bool) {
@@ -124,24 +128,15 @@ func (b *Backend) ConvolutionPlans() string {
 	return b.vendor.libraries.(*vendor.Libraries).PlansText()
 }
 
-// ForgetTold makes Say hear every reason once more.
+// ForgetTold makes Log hear every reason once more.
 func (b *Backend) ForgetTold() { clear(b.vendor.told) }
 
-// ProductTiles is the rule for the tiles of a product of BF16 arrays whose tiles a knob sets. splits says that the
-// sum may be cut, whole that eight elements of both operands lie side by side.
-func (b *Backend) ProductTiles(name string, rows, cols, inner int, splits, whole bool) (tile, parts int) {
-	of := knob(slices.IndexFunc(knobTable[:], func(k knobFacts) bool { return k.name == name+".tile" }))
-	tile, parts = productTiles(rows, cols, inner, 1)
-	p := wideProduct{rows: rows, cols: cols, inner: inner, batch: 1}
-	p.low = of == convGradWTile || of == matmulTile && rows < inner
-	p.narrow = p.low || of != matmulTile
-	if splits {
-		p.splitKnob = convGradWSplit
+// ProductTiles is the rule for the tiles of a product and, if its sum may be cut, for the parts.
+func (b *Backend) ProductTiles(rows, cols, inner int, splits bool) (tile, parts int) {
+	if !splits {
+		inner = leastSplit
 	}
-	if w := b.wideOf(of, p); whole && w.rows > 0 {
-		tile, parts = wideTile, w.splits
-	}
-	return tile, parts
+	return productTiles(b.filling(device.BF16), rows, cols, inner, 1)
 }
 
 // Divide is n/d as the kernels of convolutions compute it.
@@ -149,9 +144,3 @@ func Divide(n, d uint32) uint32 {
 	by := divisorOf(int(d))
 	return uint32(uint64(2*n)*uint64(by.factor)>>32) >> by.shift
 }
-
-// Warpgroups reports whether products use wgmma.
-func (b *Backend) Warpgroups() bool { return b.warpgroups }
-
-// ProvideWarpgroups decides whether products use wgmma, as Open does.
-func (b *Backend) ProvideWarpgroups() error { return b.provideWarpgroups() }

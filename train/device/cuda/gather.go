@@ -5,8 +5,8 @@ import "hgld/train/device"
 // Gather copies row index[i] of x to row i of dst. If the index is −1 or out of range, row i
 // does not change. The types must be equal.
 func (b *Backend) Gather(dst, x, index device.Array) {
-	width, ldd := outerRow(dst)
-	widthX, ldx := outerRow(x)
+	width, ldd := device.OuterRow(dst)
+	widthX, ldx := device.OuterRow(x)
 	if dst.Type != x.Type || width != widthX || index.Len() != dst.Dims[0] {
 		panic(shapes("Gather", dst, x, index))
 	}
@@ -23,7 +23,7 @@ func (b *Backend) Gather(dst, x, index device.Array) {
 func unitOf(arrays ...device.Array) (unit int, name string) {
 	bits := 0
 	for _, a := range arrays {
-		width, ld := outerRow(a)
+		width, ld := device.OuterRow(a)
 		bits |= (width | ld | a.Off) * a.Type.Size()
 	}
 	switch {
@@ -35,21 +35,11 @@ func unitOf(arrays ...device.Array) (unit int, name string) {
 	return 1, "gather_1"
 }
 
-// outerRow returns the length of a row of the first dimension and the stride between rows, in
-// elements.
-func outerRow(a device.Array) (width, ld int) {
-	if a.N == 2 {
-		return a.Dims[1], a.Ld
-	}
-	width = a.Dims[1] * a.Dims[2] * a.Dims[3]
-	return width, width
-}
-
 // ScatterAdd adds row i of x to row index[i] of dst, in row order. It skips −1 and indices out
 // of range. If acc is 0, the rows that are hit start from zero and the others do not change.
 func (b *Backend) ScatterAdd(dst, x, index device.Array, acc float32) {
-	width, ldd := outerRow(dst)
-	widthX, ldx := outerRow(x)
+	width, ldd := device.OuterRow(dst)
+	widthX, ldx := device.OuterRow(x)
 	if width != widthX || index.Len() != x.Dims[0] {
 		panic(shapes("ScatterAdd", dst, x, index))
 	}

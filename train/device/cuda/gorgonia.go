@@ -57,7 +57,7 @@ import (
 // gorgonia is the driver through gorgonia.org/cu. It links to libcuda when hgld is built, on a
 // machine with a CUDA 12 toolkit or older. It calls directly what that package lacks: pinned
 // memory, graphs, copies of rows, the compiler's text, and launches with structures as arguments. The package ends
-// the process if there is no card.
+// the process if there is no GPU.
 type gorgonia struct{}
 
 var builtin = []func() (Driver, string, error){

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"hgld/internal/crash"
-	"hgld/internal/nccl"
+	"hgld/internal/ranks/nccl"
 	"hgld/train/device"
 )
 
-// Joined is a Backend whose card works with those of other processes, by NCCL.
+// Joined is a Backend whose GPU works with those of other processes, by NCCL.
 type Joined struct {
 	*Backend
 	comm   *nccl.Comm
@@ -34,13 +34,13 @@ var (
 	_ device.Crowded     = (*Joined)(nil)
 )
 
-// FindNCCL opens NCCL. It needs no card.
+// FindNCCL opens NCCL. It needs no GPU.
 func FindNCCL() (*nccl.Library, error) { return nccl.Open(vendorPaths(nccl.Name)...) }
 
 // asked is the time between two questions whether queued work has failed.
 const asked = time.Second
 
-// Join makes b the card of a rank. It returns when all ranks have joined.
+// Join makes b the GPU of a rank. It returns when all ranks have joined.
 func Join(b *Backend, l *nccl.Library, rank, ranks int, id nccl.ID) (*Joined, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +85,7 @@ func (j *Joined) watch() {
 	}
 }
 
-// Leave ends this card's part in the group, before the Backend is closed. All processes call it when all operations
+// Leave ends this GPU's part in the group, before the Backend is closed. All processes call it when all operations
 // are done. A process that has failed calls it with failed, and waits for nothing.
 func (j *Joined) Leave(failed bool) error {
 	close(j.stop)
@@ -226,7 +226,7 @@ func (p *joinedProgram) Run() {
 	p.Program.Run()
 }
 
-// roomOfNCCL is what NCCL allocates on the card with the first operations, in bytes, with much to spare.
+// roomOfNCCL is what NCCL allocates on the GPU with the first operations, in bytes, with much to spare.
 const roomOfNCCL = 256 << 20
 
 // Room is that of the Backend, beside NCCL's own memory.

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/testing/conformance"
@@ -27,14 +28,14 @@ const (
 	smallVariable = "HGLD_GPU_CHECK_SMALL"
 )
 
-// rates holds the measurements of BenchmarkKernels. Times are measured on the card between two
+// rates holds the measurements of BenchmarkKernels. Times are measured on the GPU between two
 // events, the smallest of several. Bytes count each array of a call once.
 type rates struct {
 	Card       string   `json:"card"`
 	Copy       float64  `json:"copy_gb_s"`       // cuMemcpyDtoD, read and written
 	FMA        float64  `json:"fma_tflop_s"`     // on values in registers
 	Tensor     float64  `json:"mma_tflop_s"`     // of BF16 fragments in registers
-	Launch     float64  `json:"launch_us"`       // an empty kernel after another, on the card
+	Launch     float64  `json:"launch_us"`       // an empty kernel after another, on the GPU
 	LaunchHost float64  `json:"launch_host_us"`  // time for the host to queue it
 	Graph      float64  `json:"graph_node_us"`   // an empty kernel in a graph of a thousand
 	GraphHost  float64  `json:"graph_launch_us"` // time for the host to queue the graph
@@ -59,7 +60,7 @@ type kernelTime struct {
 	Ms       float64 `json:"ms"`
 }
 
-// BenchmarkKernels measures every operation and its kernels at training shapes, on a card if
+// BenchmarkKernels measures every operation and its kernels at training shapes, on a GPU if
 // tests run on one.
 func BenchmarkKernels(b *testing.B) {
 	m := newMeasure(b)
@@ -71,12 +72,10 @@ func BenchmarkKernels(b *testing.B) {
 			b.Fatalf("%s: %v", c.name, err)
 		}
 		r.Operations = append(r.Operations, o)
-		r.write(b) // what there is, should the card fail or the time be over
+		r.write(b) // what there is, should the GPU fail or the time be over
 	}
 	names, err := cuda.Kernels()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	for _, name := range names {
 		if !m.watch.seen[name] && !strings.HasPrefix(name, "peak_") {
 			r.Unmeasured = append(r.Unmeasured, name)
@@ -97,9 +96,7 @@ func (r *rates) write(tb testing.TB) {
 func writeFigures(tb testing.TB, path string, v any, table string) {
 	tb.Helper()
 	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, err)
 	for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
 		err := os.WriteFile(name+".new", []byte(text), 0o644) // a part may be killed while it writes
 		if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
@@ -112,8 +109,8 @@ func writeFigures(tb testing.TB, path string, v any, table string) {
 func (r *rates) table() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s: copies %.0f GB/s, multiply-adds %.1f TFLOP/s, of BF16 on tensor cores %.1f; "+
-		"a launch takes the card %.2f µs and the host %.2f µs; "+
-		"in a graph it takes the card %.2f µs, and the whole graph the host %.1f µs.\n\n",
+		"a launch takes the GPU %.2f µs and the host %.2f µs; "+
+		"in a graph it takes the GPU %.2f µs, and the whole graph the host %.1f µs.\n\n",
 		r.Card, r.Copy, r.FMA, r.Tensor, r.Launch, r.LaunchHost, r.Graph, r.GraphHost)
 	fmt.Fprint(&t, "| operation | ms | GB/s | TFLOP/s | of peak | kernels (ms) |\n|---|---:|---:|---:|---:|---|\n")
 	for _, o := range r.Operations {
@@ -138,7 +135,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// measure times work on a card.
+// measure times work on a GPU.
 type measure struct {
 	testing.TB
 	b     *cuda.Backend
@@ -148,7 +145,7 @@ type measure struct {
 	list  []benchCase
 }
 
-// newMeasure opens a card if tests run on one, and otherwise the emulator with imitations of
+// newMeasure opens a GPU if tests run on one, and otherwise the emulator with imitations of
 // NVIDIA's libraries in these folders.
 func newMeasure(b testing.TB, imitations ...string) *measure {
 	small := os.Getenv(smallVariable) != ""
@@ -158,14 +155,10 @@ func newMeasure(b testing.TB, imitations ...string) *measure {
 		small = true
 	}
 	drv, _, err := cuda.OpenDriver()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	w := &stopwatch{Driver: drv, names: map[cuda.Function]string{}, seen: map[string]bool{}}
 	backend, err := cuda.OpenWith(w, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	b.Cleanup(func() {
 		if err := backend.Close(); err != nil {
 			b.Error(err)
@@ -188,7 +181,7 @@ const (
 	rounds    = 3 // number of rounds, of which the fastest counts
 )
 
-// seconds returns the time of f on the card after a first run: the fastest of several rounds
+// seconds returns the time of f on the GPU after a first run: the fastest of several rounds
 // of repetitions.
 func (m *measure) seconds(f func()) float64 {
 	f()
@@ -225,7 +218,7 @@ func (m *measure) rate(c benchCase, r *rates) rate {
 	return o
 }
 
-// peaks measures the limits of the card and the cost of a launch.
+// peaks measures the limits of the GPU and the cost of a launch.
 func (m *measure) peaks(r *rates) {
 	size, threads, iterations, launches := 1<<30, 1<<20, 256, 1000
 	if m.small {
@@ -249,9 +242,7 @@ func (m *measure) peaks(r *rates) {
 	r.Launch = us(m.seconds(many))
 	r.LaunchHost = us(m.host(many))
 	program, err := m.b.Record(many)
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
 	r.Graph = us(m.seconds(program.Run))
 	r.GraphHost = 1e6 * m.host(program.Run)
 	program.Close()
@@ -264,9 +255,7 @@ func (m *measure) host(f func()) float64 {
 		start := time.Now()
 		f()
 		best = min(best, time.Since(start).Seconds())
-		if err := m.b.Sync(); err != nil {
-			m.Fatal(err)
-		}
+		must.Do(m, m.b.Sync())
 	}
 	return best
 }
@@ -352,28 +341,20 @@ func (w *stopwatch) between(from, to cuda.Event) (float64, error) {
 // enter makes the context current until the returned function is called.
 func (w *stopwatch) enter(m *measure) func() {
 	runtime.LockOSThread()
-	if err := w.SetCurrent(w.ctx); err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, w.SetCurrent(w.ctx))
 	return runtime.UnlockOSThread
 }
 
-// time returns the duration of f on the card in seconds.
+// time returns the duration of f on the GPU in seconds.
 func (w *stopwatch) time(m *measure, f func()) float64 {
 	defer w.enter(m)()
 	from, err := w.mark()
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
 	f()
 	to, err := w.mark()
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
 	s, err := w.between(from, to)
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
 	return s
 }
 
@@ -386,9 +367,7 @@ func (w *stopwatch) kernels(m *measure, f func()) (all []kernelTime) {
 	w.on = false
 	for _, s := range w.spans {
 		seconds, err := w.between(s.from, s.to)
-		if err != nil {
-			m.Fatal(err)
-		}
+		must.Do(m, err)
 		i := slices.IndexFunc(all, func(k kernelTime) bool { return k.Name == s.name })
 		if i < 0 {
 			i, all = len(all), append(all, kernelTime{Name: s.name})

@@ -38,8 +38,7 @@ func heldRows(x, gamma device.Array, wide bool) (h held, ok bool) {
 // and 1/√(variance + eps). gamma and beta may be absent.
 func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32) {
 	rows, width, ld := matrixOf(x)
-	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !isVector(gamma, width) ||
-		!isVector(beta, width) {
+	if dst.Len() != x.Len() || dst.Cols() != width || stats.Len() != 2*rows || !device.AreVectors(width, gamma, beta) {
 		panic(shapes("LayerNorm", dst, stats, x, gamma, beta))
 	}
 	c := b.op("LayerNorm")
@@ -58,7 +57,7 @@ func (b *Backend) LayerNorm(dst, stats, x, gamma, beta device.Array, eps float32
 func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add device.Array, acc float32) {
 	rows, width, ld := matrixOf(x)
 	if dx.Len() != x.Len() || dy.Len() != x.Len() || dx.Cols() != width || dy.Cols() != width || stats.Len() != 2*rows ||
-		!isVector(gamma, width) || !isVector(dgamma, width) || !isVector(dbeta, width) ||
+		!device.AreVectors(width, gamma, dgamma, dbeta) ||
 		!add.Absent() && (add.Len() != x.Len() || add.Cols() != width) {
 		panic(shapes("LayerNormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, add))
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/half"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 )
@@ -80,7 +81,7 @@ var layerResults = []string{"y", "stats", "dx", "dx + dy", "dγ", "dβ"}
 
 const sums = 4 // the first of layerResults that is a sum over rows
 
-// sameNumber reports whether two numbers are equal, or differ by the rounding of a sum in another order. A card has one
+// sameNumber reports whether two numbers are equal, or differ by the rounding of a sum in another order. A GPU has one
 // NaN, and the emulator many.
 func sameNumber(a, b float32, sum bool) bool {
 	apart := math.Abs(float64(a) - float64(b))
@@ -135,9 +136,7 @@ func widened(t device.DType, data []byte) (v []float32) {
 func encoded(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := binary.Append(nil, binary.NativeEndian, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return data
 }
 

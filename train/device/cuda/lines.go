@@ -40,6 +40,3 @@ func (l lines) blocks() int { return blocks(l.len(), 1024) }
 // matrixOf returns the number of rows of an array viewed as a matrix, their width and their
 // stride.
 func matrixOf(a device.Array) (rows, width, ld int) { return a.Rows(), a.Cols(), stride(a) }
-
-// isVector reports whether v is absent or n contiguous numbers.
-func isVector(v device.Array, n int) bool { return v.Absent() || v.Len() == n && v.Contiguous() }

@@ -9,7 +9,7 @@ import (
 	"hgld/train/device/cuda/vendor"
 )
 
-// allocation is memory on the card between Alloc and Free. Buffers are parts of it.
+// allocation is memory on the GPU between Alloc and Free. Buffers are parts of it.
 type allocation struct {
 	addr Address
 	size int
@@ -38,7 +38,7 @@ type retired struct {
 	done   Event
 }
 
-// Alloc allocates memory on the card. If there is not enough, the error is sticky, a
+// Alloc allocates memory on the GPU. If there is not enough, the error is sticky, a
 // device.OutOfMemory.
 func (b *Backend) Alloc(bytes int) device.Buffer {
 	if bytes < 0 {
@@ -99,7 +99,7 @@ func (b *Backend) shortage(err error) error {
 	return err
 }
 
-// What a step takes of the card's memory beside its arrays, in bytes, estimated with much to spare: modules, local
+// What a step takes of the GPU's memory beside its arrays, in bytes, estimated with much to spare: modules, local
 // memory and scratch of the kernels, and the kernels that NVIDIA's libraries load.
 const (
 	roomOfKernels   = 384 << 20
@@ -201,7 +201,7 @@ func (b *Backend) Part(buf device.Buffer, offset, bytes int) device.Buffer {
 	return &buffer{m.root, m.addr + Address(offset), bytes}
 }
 
-// Used returns the number of bytes allocated on the card, including scratch memory.
+// Used returns the number of bytes allocated on the GPU, including scratch memory.
 func (b *Backend) Used() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

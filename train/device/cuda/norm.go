@@ -6,9 +6,7 @@ import "hgld/train/device"
 // is an input if o.Frozen, else an output.
 func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o device.NormKind) {
 	rows, c := x.Rows(), x.Cols()
-	if !dst.Absent() && (dst.Len() != x.Len() || dst.Cols() != c) || stats.Len() != 2*c ||
-		!isVector(gamma, c) || !isVector(beta, c) || !residual.Absent() && residual.Len() != x.Len() ||
-		!x.Contiguous() || !dst.Contiguous() || !stats.Contiguous() {
+	if !device.FitsMoments(dst, stats, x, gamma, beta, residual) {
 		panic(shapes("Norm", dst, stats, x, gamma, beta, residual))
 	}
 	if !o.Frozen {
@@ -74,7 +72,7 @@ func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address
 func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.Array, o device.NormKind, acc float32) {
 	rows, c := x.Rows(), x.Cols()
 	if dy.Len() != x.Len() || dy.Cols() != c || !dx.Absent() && dx.Len() != x.Len() || stats.Len() != 2*c ||
-		!sums.Absent() && sums.Len() != 2*c || !isVector(gamma, c) || !isVector(dgamma, c) || !isVector(dbeta, c) {
+		!sums.Absent() && sums.Len() != 2*c || !device.AreVectors(c, gamma, dgamma, dbeta) {
 		panic(shapes("NormGrad", dx, dgamma, dbeta, dy, x, gamma, stats, sums))
 	}
 	const op = "NormGrad"

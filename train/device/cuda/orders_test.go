@@ -16,7 +16,7 @@ import (
 	"hgld/train/device/testing/emu"
 )
 
-// Threads and blocks run in any order on a card, and results must not depend on it. TestConformance runs
+// Threads and blocks run in any order on a GPU, and results must not depend on it. TestConformance runs
 // them forward.
 func TestConformanceInOtherOrders(t *testing.T) {
 	orders, limits := []string{"shuffled:7"}, conformance.Limits{Work: 1 << 16}
@@ -32,17 +32,6 @@ func TestConformanceInOtherOrders(t *testing.T) {
 	}
 }
 
-// The kernels of compute capability 9.0 have the bytes of the others in any order, too.
-func TestWgmmaInOtherOrders(t *testing.T) {
-	for _, order := range []string{"reversed", "shuffled:7"} {
-		t.Run(order, func(t *testing.T) {
-			emu.Open(t, emu.Build(t)).Order(order)
-			TestProductsByWgmmaEqualThoseByMma(t)
-			TestConvolutionsByWgmmaEqualThoseByMma(t)
-		})
-	}
-}
-
 // Kernels access only the memory that they were given: every operation runs under the address
 // sanitizer, in a separate process. Attention of BF16 has kernels of its own.
 func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
@@ -52,27 +41,23 @@ func TestConformanceUnderTheAddressSanitizer(t *testing.T) {
 		"LD_PRELOAD="+preload, "ASAN_OPTIONS=detect_leaks=0")
 }
 
-// A card runs the PTX, while the emulator usually compiles the source. Kernels translated from the
+// A GPU runs the PTX, while the emulator usually compiles the source. Kernels translated from the
 // committed PTX conform too, all their accesses are aligned, and neither threads nor blocks race.
 func TestConformanceOfTheCommittedPTX(t *testing.T) {
-	const (
-		tabled = "TestTabledActivationsGiveTheBytesOfComputedOnes" // of arrays larger than those of the suite
-		wgmma  = "Test(Products|Convolutions)ByWgmmaEqualThoseByMma"
-	)
-	tests := "^(TestConformance|" + tabled + "|" + wgmma + ")$"
+	const tabled = "TestTabledActivationsGiveTheBytesOfComputedOnes" // of arrays larger than those of the suite
+	tests := "^(TestConformance|" + tabled + ")$"
 	if !effort.Exhaustive() {
 		tests += "/^(F32|BF16|Rank)$" // the others are about the host's side
 	}
 	conformsWith(t, emu.BuildPTX(t), tests, []string{
 		"TestConformance/F32/Conv", "TestConformance/BF16/Conv", "TestConformance/Rank/RankLoss", tabled,
-		"TestProductsByWgmmaEqualThoseByMma", "TestConvolutionsByWgmmaEqualThoseByMma",
 	})
 }
 
 // The lines of the committed PTX access memory in few wavefronts and sectors: see TestHotAccesses.
 func TestAccessesOfTheCommittedPTX(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0],
-		"-test.run=^Test(HotAccesses|HotAccessesOfWgmma|InstructionsOfRankLoss)$", "-test.v",
+		"-test.run=^Test(HotAccesses|InstructionsOfRankLoss)$", "-test.v",
 		"-test.timeout=60m")
 	cmd.Env = append(os.Environ(), "HGLD_EMU_TEST_LIBS="+emu.BuildPTX(t), countVariable+"=1", smallVariable+"=1")
 	out, err := cmd.CombinedOutput()
@@ -83,7 +68,7 @@ func TestAccessesOfTheCommittedPTX(t *testing.T) {
 }
 
 // The emulator's compiler and the one that makes the PTX must agree on every byte. Here an emulator of
-// the PTX takes the place of the card that is compared with the source.
+// the PTX takes the place of the GPU that is compared with the source.
 func TestThePTXGivesTheBytesOfTheSource(t *testing.T) {
 	digests := digestsVariable + "=" + filepath.Join(t.TempDir(), "digests")
 	libs := cuda.LibrariesVariable + "=" + emu.BuildPTX(t)

@@ -68,9 +68,8 @@ func (x *pairCall) arrays(c *call) *call {
 // PairLoss computes the sums of each query, then the divisors of their means, then scales sums
 // and gradients. Triplets need 16 bytes of scratch memory per score.
 func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
-	fits := sh.N == 2 && s.N == 2 && s.Dims == sh.Dims && (ds.Absent() || ds.N == 2 && ds.Dims == sh.Dims)
-	if !fits || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() || cnt.Cols() != 2 ||
-		o.Kind == device.Levels && len(o.Margins) > device.MaxLevels {
+	if !device.AreMatrices(sh, s, ds) || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() ||
+		cnt.Cols() != 2 || o.Kind == device.Levels && len(o.Margins) > device.MaxLevels {
 		panic(shapes("PairLoss", loss, cnt, ds, s, sh))
 	}
 	const op = "PairLoss"

@@ -9,7 +9,7 @@ import (
 
 var _ device.Pinned = (*Backend)(nil)
 
-// hostBuffer is page-locked memory, from which the card copies directly.
+// hostBuffer is page-locked memory, from which the GPU copies directly.
 type hostBuffer struct {
 	b   *Backend
 	mem []byte

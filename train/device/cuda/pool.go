@@ -23,7 +23,7 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	if s.H < 1 || s.W < 1 || s.PadH >= s.H || s.PadW >= s.W {
 		panic(fmt.Sprintf("cuda: %s: window %d×%d with padding %d×%d", op, s.H, s.W, s.PadH, s.PadW))
 	}
-	outH, outW := (h+2*s.PadH-s.H)/strideH+1, (w+2*s.PadW-s.W)/strideW+1
+	outH, outW := device.Windows(h, s.H, strideH, s.PadH, 1), device.Windows(w, s.W, strideW, s.PadW, 1)
 	if y.Len() != x.Dims[0]*outH*outW*x.Dims[3] || y.Cols() != x.Dims[3] || !y.Contiguous() {
 		panic(shapes(op, y, x))
 	}

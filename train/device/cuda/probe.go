@@ -10,16 +10,16 @@ import (
 	"hgld/train/device"
 )
 
-// Report describes the driver and the cards of a machine.
+// Report describes the driver and the GPUs of a machine.
 type Report struct {
 	Driver  string // path of the library, or the name of the built-in driver
 	Version int    // CUDA version that it supports: 12040 is 12.4
-	Cards   []Card // all cards that the driver lists
+	Cards   []Card // all GPUs that the driver lists
 
 	drv Driver
 }
 
-// First returns the first usable card. Without an error, a report has one.
+// First returns the first usable GPU. Without an error, a report has one.
 func (r Report) First() Card {
 	for _, c := range r.Cards {
 		if c.Usable() {
@@ -29,7 +29,7 @@ func (r Report) First() Card {
 	return Card{}
 }
 
-// Usable returns the numbers of the usable cards.
+// Usable returns the numbers of the usable GPUs.
 func (r Report) Usable() (list []int) {
 	for _, c := range r.Cards {
 		if c.Usable() {
@@ -40,12 +40,12 @@ func (r Report) Usable() (list []int) {
 }
 
 // Free returns the unused bytes of Cards[i], or −1 if they are unknown. It makes a context on the
-// card, which takes a few hundred milliseconds and as many MB of the card's memory.
+// GPU, which takes a few hundred milliseconds and as many MB of the GPU's memory.
 func (r Report) Free(i int) int { return freeMemory(r.drv, r.Cards[i].Ordinal) }
 
 // Try loads a kernel on Cards[i], runs it and reads its result. A driver that makes a context may still
 // lack its compiler. arch is what the kernel's machine code is made for, such as sm_90; it is empty if
-// the driver compiles the kernels. On compute capability 9.0, it also says whether wgmma computes products.
+// the driver compiles the kernels.
 func (r Report) Try(i int) (arch string, err error) {
 	b, err := OpenWith(r.drv, r.Cards[i].Ordinal)
 	if err != nil {
@@ -55,13 +55,7 @@ func (r Report) Try(i int) (arch string, err error) {
 		b.Close() // which would return the same error
 		return "", err
 	}
-	arch = b.arch
-	if arch != "" && b.warpgroups {
-		arch += " with wgmma"
-	} else if arch != "" && b.unfit != "" {
-		arch += "; " + b.unfit
-	}
-	return arch, b.Close()
+	return b.arch, b.Close()
 }
 
 // try fills an array and compares what comes back.
@@ -78,10 +72,10 @@ func (b *Backend) try() error {
 			return fmt.Errorf("cuda: a kernel ran and left %v where it should have written %v", v, value)
 		}
 	}
-	return b.provideWarpgroups()
+	return nil
 }
 
-// Probe looks for a driver and its cards, and makes no context on them. The error wraps ErrNoCard
+// Probe looks for a driver and its GPUs, and makes no context on them. The error wraps ErrNoCard
 // and says what is missing. The report still holds what was found.
 func Probe() (Report, error) {
 	drv, path, err := openDriver()
@@ -94,7 +88,7 @@ func Probe() (Report, error) {
 	}
 	n, err := drv.Devices()
 	if err != nil || n == 0 {
-		err = fmt.Errorf("%w: the driver has no card%s", ErrNoCard, because(err))
+		err = fmt.Errorf("%w: the driver has no GPU%s", ErrNoCard, because(err))
 		if nothingThere(err) {
 			err = absentError{err}
 		}
@@ -104,7 +98,7 @@ func Probe() (Report, error) {
 	for i := range n {
 		card, err := drv.Device(i)
 		if err != nil {
-			return r, fmt.Errorf("%w: card %d: %w", ErrNoCard, i, err)
+			return r, fmt.Errorf("%w: GPU %d: %w", ErrNoCard, i, err)
 		}
 		r.Cards = append(r.Cards, card)
 		if err := card.fit(); err != nil {
@@ -133,17 +127,17 @@ func versionOf(drv Driver) (int, error) {
 // versionText writes 11050 as 11.5.
 func versionText(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// absentError is an error where there is no card, so that nothing is amiss.
+// absentError is an error where there is no GPU, so that nothing is amiss.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() []error { return []error{e.error, device.ErrNoGPU} }
 
-// kernelCards is where the kernel's driver lists the cards, one folder each.
+// kernelCards is where the kernel's driver lists the GPUs, one folder each.
 var kernelCards = "/proc/driver/nvidia/gpus"
 
-// nothingThere reports whether err means that there is no card for hgld: no library of a driver, or
-// one without a card. If the kernel knows a card that is not hidden from hgld, the error is about
-// that card.
+// nothingThere reports whether err means that there is no GPU for hgld: no library of a driver, or
+// one without a GPU. If the kernel knows a GPU that is not hidden from hgld, the error is about
+// that GPU.
 func nothingThere(err error) bool {
 	var e *Error
 	if errors.As(err, &e) && e.Code != codeNoDevice && e.Code != codeStub || errors.Is(err, errOldLibrary) {
@@ -167,13 +161,13 @@ func Advice(err error) string {
 		versionText(leastDriver), LibrariesVariable)
 }
 
-// advice has what helps against codes of the driver that are common on machines with a card.
+// advice has what helps against codes of the driver that are common on machines with a GPU.
 var advice = map[int]string{
-	46:  "another process has the card for itself; nvidia-smi -c DEFAULT lets processes share it",
+	46:  "another process has the GPU for itself; nvidia-smi -c DEFAULT lets processes share it",
 	221: "libnvidia-ptxjitcompiler.so.1 is a part of NVIDIA's driver; a container needs all of the driver's libraries",
 	222: "install a newer driver of NVIDIA's",
 	223: "unset CUDA_DISABLE_PTX_JIT",
-	802: "the links between the cards are not set up: start nvidia-fabricmanager, in the driver's version",
+	802: "the links between the GPUs are not set up: start nvidia-fabricmanager, in the driver's version",
 	803: "the driver in the kernel and libcuda.so.1 are of different versions: restart the machine",
 	999: "often the kernel's module nvidia_uvm is missing: modprobe nvidia_uvm, or restart the machine",
 }
@@ -185,7 +179,7 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// fit returns an error if the kernels cannot run on a card.
+// fit returns an error if the kernels cannot run on a GPU.
 func (c Card) fit() error {
 	if c.Major >= leastMajor {
 		return nil
@@ -194,15 +188,15 @@ func (c Card) fit() error {
 		ErrNoCard, c.Name, c.Major, c.Minor, leastMajor)
 }
 
-// kind names what a compiled kernel depends on: two cards of a kind differ in their number alone.
+// kind names what a compiled kernel depends on: two GPUs of a kind differ in their number alone.
 func (c Card) kind() string {
 	return fmt.Sprintf("%s, %d.%d, %d multiprocessors", c.Name, c.Major, c.Minor, c.Multiprocessors)
 }
 
-// Usable reports whether the kernels can run on the card.
+// Usable reports whether the kernels can run on the GPU.
 func (c Card) Usable() bool { return c.fit() == nil }
 
-// Precisions names the types that activations can have on the card.
+// Precisions names the types that activations can have on the GPU.
 func (c Card) Precisions() string {
 	if c.Usable() { // the capability that the kernels need is the one that has bfloat16
 		return "float32 and bfloat16"
@@ -210,7 +204,7 @@ func (c Card) Precisions() string {
 	return "no kernels for it"
 }
 
-// freeMemory returns the unused bytes of a card, or −1.
+// freeMemory returns the unused bytes of a GPU, or −1.
 func freeMemory(drv Driver, ordinal int) int {
 	ctx, err := drv.Retain(ordinal)
 	if err != nil {

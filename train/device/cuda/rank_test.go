@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/cuda"
@@ -36,9 +37,7 @@ func put[T float32 | int32 | uint8](t testing.TB, b device.Memory, x []T, dims .
 		d = device.U8
 	}
 	data, err := binary.Append(nil, binary.NativeEndian, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a := device.New(b, d, dims...)
 	b.Upload(a, data)
 	return a
@@ -48,9 +47,7 @@ func put[T float32 | int32 | uint8](t testing.TB, b device.Memory, x []T, dims .
 func get[T float32 | int32 | uint8](t *testing.T, b device.Memory, a device.Array) []T {
 	t.Helper()
 	data := make([]byte, a.Len()*a.Type.Size())
-	if err := b.Wait(b.Download(data, a)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Wait(b.Download(data, a)))
 	x := make([]T, a.Len())
 	if _, err := binary.Decode(data, binary.NativeEndian, x); err != nil {
 		t.Fatal(err)
@@ -260,7 +257,7 @@ func (c *rankCall) compare(t *testing.T, got, want [][]byte) {
 func TestRankOperationsGiveTheSameBytesInAnyOrder(t *testing.T) {
 	b := poisoned(t)
 	b.Poison = true
-	orders, setOrder := []string{"a card's own", "a card's own"}, func(string) {}
+	orders, setOrder := []string{"a GPU's own", "a GPU's own"}, func(string) {}
 	if !conformance.OnCard() {
 		orders = []string{"forward", "shuffled:1"}
 		if effort.Exhaustive() {

@@ -4,14 +4,14 @@ import "hgld/train/device"
 
 // rankGroup is the number of positives that a block of PairLoss's triplets processes at a time.
 // rankBlocks is the number of blocks of its first kernel if there are enough positives:
-// several rounds on the largest card. A block without positives ends at once.
+// several rounds on the largest GPU. A block without positives ends at once.
 const (
 	rankGroup  = 32
 	rankBlocks = 16384
 )
 
 // slots returns the number of blocks of group elements per query, for up to items elements.
-// Only the card knows the number of positives.
+// Only the GPU knows the number of positives.
 func slots(queries, items, group int) int {
 	return max(1, min(blocks(items, group), rankBlocks/max(queries, 1)))
 }
@@ -23,7 +23,7 @@ func (b *Backend) pick(op string, index, number Address, sh device.Array, top, m
 		run("pick", "pick_positives", sh.Dims[0], 256, 0)
 }
 
-// Up to rankFew positives RankLoss goes over all pairs. By the model of a card, more take longer than sorting
+// Up to rankFew positives RankLoss goes over all pairs. By the model of a GPU, more take longer than sorting
 // the row, unless the row has at most rankSmall items: RANK_FEW of rankloss.cu. rankParts is the number of
 // blocks among which the queries' rows are shared, rankPart the fewest items of a block.
 const (
@@ -50,11 +50,10 @@ const rankLoss = "RankLoss"
 
 // RankLoss computes ranks, score and gradient: of queries with up to rankFew positives from pairs of an
 // item and a positive in O(P·G) time, of others from the sorted row in O(G log G). Which of them a query is,
-// only the card knows. If only the loss is needed, ds may be absent.
+// only the GPU knows. If only the loss is needed, ds may be absent.
 func (b *Backend) RankLoss(loss, ds, s, sh, rel, cnt device.Array, h *device.Steps, o *device.Score) {
-	checkRank(rankLoss, sh, rel, s, ds)
 	score, fits := newScore(o)
-	if !fits || loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
+	if !fits || !device.FitsRanking(sh, rel, s, ds) || loss.Len() != sh.Rows() || cnt.Dims != rel.Dims {
 		panic(shapes(rankLoss, loss, ds, s, sh, rel, cnt))
 	}
 	q, g := sh.Dims[0], sh.Dims[1]

@@ -5,11 +5,7 @@ import "hgld/train/device"
 // RanksGrad ranks each query's items by s and by s + lambda·n·drank. The factor n compensates
 // for ranks that were divided by n.
 func (b *Backend) RanksGrad(ds, drank, s, sh device.Array, lambda float32) {
-	fits := sh.N == 2
-	for _, a := range []*device.Array{&ds, &drank, &s} {
-		fits = fits && a.N == 2 && a.Dims == sh.Dims
-	}
-	if !fits || !(lambda > 0) {
+	if !device.AreMatrices(sh, ds, drank, s) || !(lambda > 0) {
 		panic(shapes("RanksGrad", ds, drank, s, sh))
 	}
 	x := b.newSorting("RanksGrad", sh.Dims[0], sh.Dims[1])

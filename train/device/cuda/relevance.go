@@ -14,9 +14,8 @@ type relevances struct {
 // of the average over queries. The relevance of level 0 is 0. With RelPop, so is that of a
 // level without items.
 func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind) {
-	checkRank("Relevance", sh, rel)
 	top := rel.Cols() - 1
-	if cnt.N != 2 || cnt.Dims != rel.Dims || weight.Len() != sh.Rows() ||
+	if !device.FitsRanking(sh, rel) || cnt.N != 2 || cnt.Dims != rel.Dims || weight.Len() != sh.Rows() ||
 		o.Mode == device.RelMap && (len(o.Weights) < top || top > device.MaxLevels) {
 		panic(shapes("Relevance", rel, cnt, weight, sh))
 	}
@@ -32,17 +31,4 @@ func (b *Backend) Relevance(rel, cnt, weight, sh device.Array, o device.RelKind)
 		i64(g).i64(rel.Ld).i64(cnt.Ld).i64(sh.Ld).i32(top)
 	structure(c, &arg).run("relevance", "relevance_rows", q, 256, 0)
 	b.op("Relevance").ptr(weight).i64(q).flag(o.AllQ).run("relevance", "relevance_weights", min(q, 1), 256, 0)
-}
-
-// checkRank panics unless rel has one row per query and the others have the size of sh. It
-// skips absent arrays.
-func checkRank(op string, sh, rel device.Array, others ...device.Array) {
-	fits := sh.N == 2 && rel.N == 2 && rel.Dims[0] == sh.Dims[0] && rel.Dims[1] >= 2 &&
-		rel.Dims[1] <= device.AbsentLevel
-	for _, a := range others {
-		fits = fits && (a.Absent() || a.N == 2 && a.Dims == sh.Dims)
-	}
-	if !fits {
-		panic(shapes(op, append([]device.Array{sh, rel}, others...)...))
-	}
 }

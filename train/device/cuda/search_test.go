@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // touch makes empty files below a folder.
@@ -13,12 +15,8 @@ func touch(t *testing.T, root string, files ...string) {
 	t.Helper()
 	for _, f := range files {
 		path := filepath.Join(root, f)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, nil, 0o755))
 	}
 }
 
@@ -49,9 +47,7 @@ func TestLibrariesOfPythonAreFound(t *testing.T) {
 			root := t.TempDir()
 			touch(t, root, append(c.files, filepath.Join(c.bin, "python3"))...)
 			if strings.HasPrefix(c.bin, "pyenv") {
-				if err := os.WriteFile(filepath.Join(root, "pyenv/version"), []byte("3.11.4\n"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(root, "pyenv/version"), []byte("3.11.4\n"), 0o644))
 			}
 			t.Setenv("PATH", filepath.Join(root, c.bin))
 			t.Setenv("HOME", filepath.Join(root, "home"))

@@ -7,17 +7,11 @@ const sharedQueries = 16
 
 // Shared counts the shared label columns in [From, To) of each query and gallery row; see device.Rank.
 func (b *Backend) Shared(sh, ql, gl, self device.Array, o device.SharedKind) {
-	levels := ql.Cols()
-	if o.To == 0 {
-		o.To = levels
-	}
-	if sh.N != 2 || ql.N != 2 || gl.N != 2 || sh.Dims[0] != ql.Dims[0] || sh.Dims[1] != gl.Dims[0] ||
-		gl.Cols() != levels || o.From < 0 || o.From >= o.To || o.To > levels || levels >= device.AbsentLevel ||
-		!self.Absent() && self.Len() != ql.Dims[0] {
+	if !o.FitsLabels(sh, ql, gl, self) {
 		panic(shapes("Shared", sh, ql, gl, self))
 	}
 	q, g := sh.Dims[0], sh.Dims[1]
 	b.op("Shared").ptr(u8(sh)).ptr(i32(ql)).ptr(i32(gl)).ptr(i32(self)).
-		i64(q).i64(g).i64(sh.Ld).i64(ql.Ld).i64(gl.Ld).i32(levels).i32(o.From).i32(o.To).i32(int(o.Self)).
+		i64(q).i64(g).i64(sh.Ld).i64(ql.Ld).i64(gl.Ld).i32(ql.Cols()).i32(o.From).i32(o.To).i32(int(o.Self)).
 		run("shared", "shared_u8", blocks(q, sharedQueries)*blocks(g, 256), 256, 0)
 }

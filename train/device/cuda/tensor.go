@@ -85,9 +85,6 @@ var matMulKernels = map[int][2][2]string{
 	128: {{"matmul_nn_128_bf16", "matmul_nt_128_bf16"}, {"matmul_tn_128_bf16", "matmul_tt_128_bf16"}},
 }
 
-// matMulNames begin the names of all kernels of products, by transposition.
-var matMulNames = [2][2]string{{"matmul_nn", "matmul_nt"}, {"matmul_tn", "matmul_tt"}}
-
 // units returns how many elements of each operand can be copied together, if they lie at x and y.
 func (o *matmul) units(x, y Address, m device.Mul) (a, b int32) {
 	along := func(transposed bool, ofRows int64) int64 { // the length that is contiguous in memory
@@ -123,13 +120,9 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	p.c.wide = isWide(p.c, o.nextC)
 	p.a, p.b = c.address(bf16(x)), c.address(bf16(y))
 	p.unitA, p.unitB = o.units(p.a, p.b, m)
-	ta, tb, grid := index(m.TransA), index(m.TransB), t.grid(rows, cols)*batch*int(p.splits)
-	if w := t.wide; w.rows > 0 {
-		module, kernel := w.kernel("matmul", matMulNames[ta][tb])
-		structure(c, &p).run(module, kernel, grid, 256, w.shared())
-	} else {
-		structure(c, &p).run("matmulbf16", matMulKernels[t.tile][ta][tb], grid, 256, tensorShared(t.tile))
-	}
+	name := matMulKernels[t.tile][index(m.TransA)][index(m.TransB)]
+	grid := blocks(rows, t.tile) * blocks(cols, t.tile) * batch * int(p.splits)
+	structure(c, &p).run("matmulbf16", name, grid, 256, tensorShared(t.tile))
 	if p.splits > 1 {
 		structure(b.op(op), &p).run("matmulbf16", "matmul_join_bf16", blocks(batch*rows*cols, 256), 256, 0)
 	}
@@ -150,13 +143,13 @@ func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, 
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))
 	p.unitA, p.unitB = unit(p.a, int64(o.c/o.groups)), unit(p.b, int64(inner))
-	b.launchConv(c, &p, convTile, tile, tensorConvKernels[tile].forward, "conv",
-		wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
+	structure(c, &p).run("convbf16", tensorConvKernels[tile].forward,
+		blocks(rows, tile)*blocks(cols, tile)*int(o.groups), 256, tensorShared(tile))
 }
 
 // tensorConvGradX launches ConvGradX for a phase.
 func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o *convPhase, e device.GradEpilogue, parts Address) {
-	rows, cols, inner := o.productX()
+	rows, cols, _ := o.productX()
 	c := b.op("ConvGradX")
 	p := tensorConv{to: c.resultOf(bf16(dx)), a: c.address(bf16(dy)), shape: o.conv, phase: o.phase}
 	p.b = c.address(bf16(w)) + Address(2*o.firstTap*cols)
@@ -167,34 +160,17 @@ func (b *Backend) tensorConvGradX(dx, dy, w device.Array, o *convPhase, e device
 		p.to.wide = isWide(p.to, int64(cols))
 	}
 	p.unitA, p.unitB = unit(p.a, int64(o.k/o.groups)), unit(p.b, int64(cols))
-	b.launchConv(c, &p, convGradXTile, o.tile, tensorConvKernels[o.tile].gradX, "conv_gradx",
-		wideProduct{rows, cols, inner, int(o.groups), 0, false, true})
-}
-
-// launchConv launches Conv or ConvGradX. Sums of columns have the order of the tile, in either kernel.
-func (b *Backend) launchConv(c *call, p *tensorConv, of knob, tile int, name, wideName string, q wideProduct) {
-	if p.unitA == 8 && p.unitB == 8 {
-		if w := b.wideOf(of, q); w.rows > 0 && w.side() == tile {
-			module, kernel := w.kernel("conv", wideName)
-			structure(c, p).run(module, kernel, w.grid(q.rows, q.cols)*q.batch, 256, w.shared())
-			return
-		}
-	}
-	structure(c, p).run("convbf16", name, blocks(q.rows, tile)*blocks(q.cols, tile)*q.batch, 256, tensorShared(tile))
+	structure(c, &p).run("convbf16", tensorConvKernels[o.tile].gradX,
+		blocks(rows, o.tile)*blocks(cols, o.tile)*int(o.groups), 256, tensorShared(o.tile))
 }
 
 // tensorConvGradW launches the products of ConvGradW, of span pixels each.
-func (b *Backend) tensorConvGradW(parts Address, dy, x device.Array, o conv, span, grid int, t tiling) {
+func (b *Backend) tensorConvGradW(parts Address, dy, x device.Array, o conv, span, grid, tile int) {
 	rows, cols, _ := o.productW()
 	c := b.op("ConvGradW")
 	p := tensorConv{a: c.address(bf16(dy)), b: c.address(bf16(x)), shape: o, span: int64(span)}
 	p.to = tensorResult{c: parts, f32: 1, alpha: 1, ld: int64(cols), rows: int64(rows), cols: int64(cols)}
 	p.to.wide = isWide(p.to)
 	p.unitA, p.unitB = unit(p.a, int64(rows)), unit(p.b, int64(o.c/o.groups))
-	if t.wide.rows > 0 {
-		module, kernel := t.wide.kernel("conv", "conv_gradw")
-		structure(c, &p).run(module, kernel, grid, 256, t.wide.shared())
-		return
-	}
-	structure(c, &p).run("convbf16", tensorConvKernels[t.tile].gradW, grid, 256, tensorShared(t.tile))
+	structure(c, &p).run("convbf16", tensorConvKernels[tile].gradW, grid, 256, tensorShared(tile))
 }

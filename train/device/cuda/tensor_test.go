@@ -9,6 +9,7 @@ import (
 
 	"hgld/internal/half"
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 )
@@ -60,9 +61,7 @@ func (p pair) within(t *testing.T, b *cuda.Backend, what string, bound float64) 
 func values(t *testing.T, b *cuda.Backend, a device.Array) (v []float64) {
 	t.Helper()
 	data := make([]byte, a.Len()*a.Type.Size())
-	if err := b.Wait(b.Download(data, a)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Wait(b.Download(data, a)))
 	for ; len(data) > 0; data = data[a.Type.Size():] {
 		if a.Type == device.BF16 {
 			v = append(v, float64(half.BF16(binary.NativeEndian.Uint16(data))))
@@ -74,12 +73,12 @@ func values(t *testing.T, b *cuda.Backend, a device.Array) (v []float64) {
 }
 
 // large makes products take tiles of 128. Unasked they do where there are 264 such tiles: if tests are
-// exhaustive, large returns many, and otherwise it sets the knobs and returns few.
+// exhaustive, large returns many, and otherwise it chooses them and returns few.
 func large(t *testing.T, b *cuda.Backend, few, many int) int {
 	if effort.Exhaustive() {
 		return many
 	}
-	tune(t, b, "matmul.tile=128 conv.tile=128 convgradx.tile=128 convgradw.tile=128")
+	b.Choose(cuda.Choices{Tile: 128})
 	return few
 }
 

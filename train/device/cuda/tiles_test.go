@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 )
 
@@ -65,9 +66,7 @@ func TestLargeTilesOfAttentionAgreeWithF32(t *testing.T) {
 		if c.lengths != nil {
 			length = device.New(b, device.I32, c.images)
 			list, err := binary.Append(nil, binary.NativeEndian, c.lengths)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			b.Upload(length, list)
 			for i, n := range c.lengths {
 				for _, a := range []device.Array{qkv.short, qkv.full} {

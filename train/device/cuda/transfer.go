@@ -83,7 +83,7 @@ func (b *Backend) stage(of *stagingBlocks) *staging {
 	}
 }
 
-// Upload copies src, the elements of dst in row-major order, to the card. Any goroutine may
+// Upload copies src, the elements of dst in row-major order, to the GPU. Any goroutine may
 // call it, and may reuse src when it returns. It waits only for operations that use dst's
 // buffer. Later operations on the buffer wait for the copy.
 func (b *Backend) Upload(dst device.Array, src []byte) {
@@ -163,7 +163,7 @@ func (b *Backend) endUpload(m *allocation) {
 	m.pending.Store(true)
 }
 
-// copyIn queues a copy of contiguous rows in pinned memory to rows on the card.
+// copyIn queues a copy of contiguous rows in pinned memory to rows on the GPU.
 func (b *Backend) copyIn(s Stream, dst Address, src unsafe.Pointer, bytes, row, pitch int) error {
 	if pitch == row || bytes <= row {
 		return b.drv.ToDevice(dst, src, bytes, s)

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"hgld/train/device"
+	"hgld/train/device/cuda"
 )
 
 const (
@@ -20,9 +22,9 @@ const (
 	secondsVariable = "HGLD_GPU_CHECK_SECONDS"
 )
 
-// BenchmarkKnobs measures every choice of TuneVariable for the products and convolutions of a
+// BenchmarkChoices measures tiles, splits and plans for the products and convolutions of a
 // ResNet-50 and a DeiT-S in BF16, each with the rule's choice beside it.
-func BenchmarkKnobs(b *testing.B) {
+func BenchmarkChoices(b *testing.B) {
 	began, limit := time.Now(), math.Inf(1)
 	if text := os.Getenv(secondsVariable); text != "" {
 		var err error
@@ -38,7 +40,7 @@ func BenchmarkKnobs(b *testing.B) {
 			break
 		}
 		shape(w)
-		w.write() // what there is, should the card fail
+		w.write() // what there is, should the GPU fail
 	}
 	b.Log("\n" + w.markdown())
 	w.write()
@@ -65,7 +67,7 @@ type walk struct {
 func newWalk(m *measure) *walk {
 	m.dtype = device.BF16
 	w := &walk{measure: m, Card: m.b.Name()}
-	m.b.Say = func(string) { w.fell = true }
+	m.b.Log = func(string) { w.fell = true }
 	w.products, w.convolutions = m.b.HasLibraries()
 	return w
 }
@@ -80,52 +82,54 @@ type found struct {
 	Plan  *choice `json:"library_best,omitempty"` // the best of its plans
 }
 
-// choice is a setting of knobs, and the time.
+// choice is what was chosen, and the time.
 type choice struct {
-	Knobs string  `json:"knobs"`
-	Ms    float64 `json:"ms"`
+	Choice string  `json:"choice"`
+	Ms     float64 `json:"ms"`
 }
 
 // job is an operation at one shape.
 type job struct {
 	name              string
 	rows, cols, inner int    // of the product
-	knob              string // matmul
 	splits            bool   // the sum may be cut
-	whole             bool   // eight elements of each operand lie side by side
-	library           string // the knob of its plans: cublaslt; empty: none computes it
+	library           string // cublaslt or cudnn
 	run               func()
 }
 
 // mostPlans is the number of a library's plans that are measured.
 const mostPlans = 4
 
+// splitsOf lists the parts that are tried for a sum: powers of two, and the neighbours of what the rule takes.
+func (w *walk) splitsOf(j job) []int {
+	if !j.splits {
+		return []int{1}
+	}
+	_, rule := w.b.ProductTiles(j.rows, j.cols, j.inner, true)
+	tried := []int{1, 2, 4, 8, 16, 32, 64, 128, 256, rule * 3 / 4, rule * 5 / 4}
+	slices.Sort(tried)
+	return slices.DeleteFunc(slices.Compact(tried), func(n int) bool { return n < 1 || n > 1 && 64*n > j.inner })
+}
+
 // add measures the choices for a job.
 func (w *walk) add(j job) {
-	timed := func(knobs string) choice {
-		tune(w, w.b, knobs)
-		return choice{knobs, 1e3 * w.seconds(j.run)}
+	timed := func(text string, c cuda.Choices) choice {
+		w.b.Choose(c)
+		return choice{text, 1e3 * w.seconds(j.run)}
 	}
 	w.b.UseLibraries(false)
-	tile, splits := w.b.ProductTiles(j.knob, j.rows, j.cols, j.inner, j.splits, j.whole)
-	f := found{Name: j.name, Rule: timed("")}
-	f.Rule.Knobs = fmt.Sprintf("%s.tile=%d", j.knob, tile)
-	if j.splits {
-		f.Rule.Knobs += fmt.Sprintf(" %s.split=%d", j.knob, splits)
+	describe := func(tile, splits int) string {
+		if !j.splits {
+			return fmt.Sprintf("tile %d", tile)
+		}
+		return fmt.Sprintf("tile %d, splits %d", tile, splits)
 	}
+	f := found{Name: j.name, Rule: timed(describe(w.b.ProductTiles(j.rows, j.cols, j.inner, j.splits)), cuda.Choices{})}
 	f.Best = f.Rule
-	tiles := []int{64, 128}
-	if w.b.Warpgroups() {
-		tiles = append(tiles, 256)
-	}
-	for _, tile := range tiles {
-		for split := 1; split <= 64 && (split == 1 || j.splits && 64*split <= j.inner); split *= 2 {
-			knobs := fmt.Sprintf("%s.tile=%d", j.knob, tile)
-			if j.splits {
-				knobs += fmt.Sprintf(" %s.split=%d", j.knob, split)
-			}
-			c := timed(knobs)
-			if c.Knobs == f.Rule.Knobs {
+	for _, tile := range []int{64, 128} {
+		for _, splits := range w.splitsOf(j) {
+			c := timed(describe(tile, splits), cuda.Choices{Tile: tile, Splits: splits})
+			if c.Choice == f.Rule.Choice {
 				f.Rule.Ms = min(f.Rule.Ms, c.Ms)
 			}
 			if c.Ms < f.Best.Ms {
@@ -138,7 +142,7 @@ func (w *walk) add(j job) {
 	for n := 0; n < mostPlans && there; n++ {
 		w.b.ForgetTold()
 		w.fell = false
-		c := timed(fmt.Sprintf("library.always=1 %s.plan=%d", j.library, n))
+		c := timed(fmt.Sprintf("%s, plan %d", j.library, n), cuda.Choices{Always: true, Plan: n})
 		if w.fell { // to our kernel: there is no such plan
 			break
 		}
@@ -149,7 +153,7 @@ func (w *walk) add(j job) {
 			f.Plan = &c
 		}
 	}
-	tune(w, w.b, "")
+	w.b.Choose(cuda.Choices{})
 	if err := w.b.Sync(); err != nil { // a backend that has failed does nothing, and that quickly
 		w.Fatalf("%s: %v", j.name, err)
 	}
@@ -182,15 +186,15 @@ func (m *measure) convolutionShapes() (all []func(w *walk)) {
 			after := device.Epilogue{Bias: bias, Act: device.ReLU}
 			pixels, taps := n*out*out, s.window*s.window
 			name := fmt.Sprintf(" %d×%d/%d, %d→%d at %d²", s.window, s.window, s.stride, s.from, s.to, s.side)
-			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, "conv", false, s.from%8 == 0, "cudnn",
+			w.add(job{"Conv" + name, pixels, s.to, taps * s.from, false, "cudnn",
 				func() { m.b.Conv(y, x, f, shape, after) }})
-			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, "convgradx", false, s.from%8 == 0, "cudnn",
+			w.add(job{"ConvGradX" + name, n * s.side * s.side, s.from, taps * s.to, false, "cudnn",
 				func() { m.b.ConvGradX(x, y, f, shape, device.GradEpilogue{}) }})
-			product := ""
-			if taps == 1 && s.stride == 1 {
-				product = "cublaslt"
+			library := "cudnn"
+			if taps == 1 && s.stride == 1 { // a product
+				library = "cublaslt"
 			}
-			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, "convgradw", true, s.from%8 == 0, product,
+			w.add(job{"ConvGradW" + name, s.to, taps * s.from, pixels, true, library,
 				func() { m.b.ConvGradW(df, y, x, shape, 0) }})
 			m.free(x, f, y, bias, df)
 		})
@@ -211,11 +215,11 @@ func (m *measure) productShapes() (all []func(w *walk)) {
 			x, f, y, df := m.array(rows, in), m.array(out, in), m.array(rows, out), m.f32(out, in)
 			bias := m.f32(out)
 			name := fmt.Sprintf("MatMul, %d rows, %d→%d", rows, in, out)
-			w.add(job{name, rows, out, in, "matmul", true, true, "cublaslt",
+			w.add(job{name, rows, out, in, true, "cublaslt",
 				func() { m.b.MatMul(y, x, f, device.Mul{TransB: true, Alpha: 1, Bias: bias}) }})
-			w.add(job{name + ", by x", rows, in, out, "matmul", true, true, "cublaslt",
+			w.add(job{name + ", by x", rows, in, out, true, "cublaslt",
 				func() { m.b.MatMul(x, y, f, device.Mul{Alpha: 1}) }})
-			w.add(job{name + ", by w", out, in, rows, "matmul", true, true, "cublaslt",
+			w.add(job{name + ", by w", out, in, rows, true, "cublaslt",
 				func() { m.b.MatMul(df, y, x, device.Mul{TransA: true, Alpha: 1}) }})
 			m.free(x, f, y, df, bias)
 		})
@@ -236,13 +240,13 @@ func (w *walk) markdown() string {
 	fmt.Fprint(&t, "| operation in BF16 | rule | ms | best | ms | rule takes longer by | library | its best plan | ms |\n"+
 		"|---|---|---:|---|---:|---:|---:|---|---:|\n")
 	for _, f := range w.Rows {
-		fmt.Fprintf(&t, "| %s | %s | %.4f | %s | %.4f | %.0f %% |", f.Name, f.Rule.Knobs, f.Rule.Ms, f.Best.Knobs, f.Best.Ms,
-			100*(f.Rule.Ms/f.Best.Ms-1))
+		fmt.Fprintf(&t, "| %s | %s | %.4f | %s | %.4f | %.0f %% |", f.Name, f.Rule.Choice, f.Rule.Ms, f.Best.Choice,
+			f.Best.Ms, 100*(f.Rule.Ms/f.Best.Ms-1))
 		if f.First == nil {
 			fmt.Fprint(&t, "  |  |  |\n")
 			continue
 		}
-		fmt.Fprintf(&t, " %.4f | %s | %.4f |\n", f.First.Ms, f.Plan.Knobs, f.Plan.Ms)
+		fmt.Fprintf(&t, " %.4f | %s | %.4f |\n", f.First.Ms, f.Plan.Choice, f.Plan.Ms)
 	}
 	if w.Left > 0 {
 		fmt.Fprintf(&t, "\nThere was no time for %d shapes.\n", w.Left)

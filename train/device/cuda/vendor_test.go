@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hgld/internal/testing/effort"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/cuda/vendor"
@@ -44,12 +45,10 @@ func openVendor(t *testing.T, setting string) withVendor {
 	control := emu.Open(t, libs)
 	seen := emu.OpenVendor(t, imitations)
 	b, err := cuda.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b.Poison = true
 	v := withVendor{card{b, control}, seen, new([]string), seen.Products(), seen.Convolutions()}
-	b.Say = func(text string) { *v.told = append(*v.told, text); t.Log(text) }
+	b.Log = func(text string) { *v.told = append(*v.told, text); t.Log(text) }
 	before, alive := seen.Complaints(), seen.Alive()
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
@@ -131,7 +130,7 @@ func TestVendorSettingSelectsTypes(t *testing.T) {
 }
 
 // checkTold checks that one reason was told, with the code of a status and, if the code says so, how much memory
-// the card has.
+// the GPU has.
 func (v withVendor) checkTold(t *testing.T, code string) {
 	t.Helper()
 	short := strings.Contains(code, "ALLOC") && !strings.Contains(code, "HOST")
@@ -186,16 +185,11 @@ func (v withVendor) convolve(t *testing.T, c int) {
 
 func TestVendorConvolutionsFallBackAndReportOnce(t *testing.T) {
 	for calls, told := range map[string]string{
-		"cudnnBackendExecute:1:3000": "CUDNN_STATUS_NOT_SUPPORTED",
-		// The graph of operations, and then each of the older functions that a plan needs.
-		"cudnnBackendFinalize:6:3000,cudnnGetConvolutionForwardAlgorithm_v7:1:3000":         "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendFinalize:6:3000,cudnnGetConvolutionForwardWorkspaceSize:1:3000":        "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendFinalize:6:3000,cudnnCreateTensorDescriptor:2:4003":                    "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendFinalize:6:3000,cudnnSetConvolution2dDescriptor:1:2000":                "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendFinalize:6:3000,cudnnConvolutionForward:1:3000":                        "CUDNN_STATUS_NOT_SUPPORTED",
-		"cudnnBackendCreateDescriptor:3:4003,cudnnGetConvolutionForwardAlgorithm_v7:1:3000": "HOST_ALLOCATION_FAILED",
-		"cudnnCreate:1:4003": "HOST_ALLOCATION_FAILED",
-		"cudnnCreate:1:4004": "DEVICE_ALLOCATION_FAILED",
+		"cudnnBackendExecute:1:3000":          "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendFinalize:6:3000":         "CUDNN_STATUS_NOT_SUPPORTED",
+		"cudnnBackendCreateDescriptor:3:4003": "HOST_ALLOCATION_FAILED",
+		"cudnnCreate:1:4003":                  "HOST_ALLOCATION_FAILED",
+		"cudnnCreate:1:4004":                  "DEVICE_ALLOCATION_FAILED",
 	} {
 		t.Run(calls, func(t *testing.T) {
 			v := openVendor(t, "all")
@@ -211,62 +205,6 @@ func TestVendorConvolutionsFallBackAndReportOnce(t *testing.T) {
 	}
 }
 
-// Where cuDNN's graph API proposes nothing, its older functions compute what they can as exactly: in
-// F32 gradients, and convolutions with a bias or without any epilogue; in BF16 convolutions without
-// one and gradients by x.
-func TestOlderFunctionsOfCuDNNPassTheConformanceSuite(t *testing.T) {
-	v := openVendor(t, "all")
-	v.seen.WithoutGraphs(t)
-	for _, dtype := range []device.DType{device.BF16, device.F32} {
-		t.Run(dtype.String(), func(t *testing.T) { conformance.RunOps(t, v, dtype, "Conv") })
-	}
-	if _, convolutions := v.queued(); convolutions < 5*24 {
-		t.Errorf("the older functions computed %d convolutions", convolutions)
-	}
-	for _, text := range *v.told {
-		if strings.HasPrefix(text, "ConvGradX") || strings.HasPrefix(text, "ConvGradW") && !strings.Contains(text, "BF16") {
-			t.Errorf("a gradient fell back: %s", text)
-		}
-	}
-}
-
-// The older functions add the bias and the residual in F32, before ReLU.
-func TestOlderFunctionsOfCuDNNFuseTheEpilogue(t *testing.T) {
-	for name, c := range map[string]struct {
-		residual float32
-		act      device.Func
-		want     []float32 // of an image with 2, −3 and 4 in a channel of one, and a bias of −1
-	}{
-		"bias":                    {0, device.Identity, []float32{1, -4, 3}},
-		"bias and ReLU":           {0, device.ReLU, []float32{1, 0, 3}},
-		"bias, residual":          {5, device.Identity, []float32{6, 1, 8}},
-		"bias, residual and ReLU": {-2, device.ReLU, []float32{0, 0, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := openVendor(t, "all")
-			v.seen.WithoutGraphs(t)
-			x, w := device.New(v, device.F32, 1, 1, 3, 1), device.New(v, device.F32, 1, 1, 1, 1)
-			y := device.New(v, device.F32, 1, 1, 3, 1)
-			bias, residual := device.New(v, device.F32, 1), device.New(v, device.F32, 1, 1, 3, 1)
-			v.Upload(x, numbers(2, -3, 4))
-			v.Fill(w, 1)
-			v.Fill(bias, -1)
-			v.Fill(residual, c.residual)
-			e := device.Epilogue{Bias: bias, Act: c.act}
-			if c.residual != 0 {
-				e.Residual = residual
-			}
-			v.Conv(y, x, w, device.ConvShape{}, e)
-			if out := download(t, v.Backend, y); string(out) != string(numbers(c.want...)) {
-				t.Errorf("got %v, want %v", out, numbers(c.want...))
-			}
-			if _, n := v.queued(); n != 1 {
-				t.Errorf("%d convolutions by the library, want 1; told %q", n, *v.told)
-			}
-		})
-	}
-}
-
 // A failure while work is queued may have left half a result: it is no reason to go on.
 func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
 	v := openVendor(t, "all")
@@ -275,20 +213,6 @@ func TestVendorFailureWhileQueuedIsSticky(t *testing.T) {
 	v.emulator.Fail("cublasLtMatmul:1:13")
 	v.MatMul(device.New(v, device.F32, 2, 2), x, x, device.Mul{Alpha: 1})
 	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "MatMul: cublasLtMatmul") {
-		t.Errorf("got %v", err)
-	}
-	v.Backend.ClearError()
-}
-
-func TestOlderFunctionsFailureWhileQueuedIsSticky(t *testing.T) {
-	v := openVendor(t, "all")
-	v.seen.WithoutGraphs(t)
-	x, w := device.New(v, device.F32, 1, 3, 3, 4), device.New(v, device.F32, 2, 3, 3, 4)
-	v.Fill(x, 1)
-	v.Fill(w, 1)
-	v.emulator.Fail("cudnnConvolutionForward:1:5000")
-	v.Conv(device.New(v, device.F32, 1, 1, 1, 2), x, w, device.ConvShape{}, device.Epilogue{})
-	if err := v.Sync(); err == nil || !strings.Contains(err.Error(), "Conv: cudnnConvolutionForward") {
 		t.Errorf("got %v", err)
 	}
 	v.Backend.ClearError()
@@ -317,9 +241,7 @@ func TestVendorIsRecordedInPrograms(t *testing.T) {
 	step := func() { v.MatMul(sum, x, x, device.Mul{Alpha: 1, Beta: 1}) }
 	step()
 	p, err := v.Record(step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p.Run()
 	p.Run()
 	out := download(t, v.Backend, sum)
@@ -374,7 +296,7 @@ func TestAlgorithmsWithoutTensorCoresAreNotTakenInBF16(t *testing.T) {
 	}
 }
 
-// A plan is compiled once for a kind of card and a version of cuDNN, and kept for other Backends and for later runs.
+// A plan is compiled once for a kind of GPU and a version of cuDNN, and kept for other Backends and for later runs.
 // What was kept and is damaged, or of another version, is compiled again.
 func TestPlansAreKeptForLaterRuns(t *testing.T) {
 	dir := t.TempDir()
@@ -389,18 +311,14 @@ func TestPlansAreKeptForLaterRuns(t *testing.T) {
 	}
 	later := func() { // what the process keeps belongs to the folder
 		next := filepath.Join(t.TempDir(), "plans")
-		if err := os.Rename(dir, next); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(dir, next))
 		dir = next
 		t.Setenv(vendor.PlansVariable, dir)
 	}
 	change := func(old, new string, sound bool) {
 		later()
 		data, err := os.ReadFile(file())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, text, _ := strings.Cut(string(data), "\n")
 		sum := sha256.Sum256([]byte(text))
 		changed := strings.Replace(text, old, new, 1)
@@ -410,9 +328,7 @@ func TestPlansAreKeptForLaterRuns(t *testing.T) {
 		if sound {
 			sum = sha256.Sum256([]byte(changed))
 		}
-		if err := os.WriteFile(file(), fmt.Appendf(nil, "%x\n%s", sum, changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file(), fmt.Appendf(nil, "%x\n%s", sum, changed), 0o600))
 	}
 	for _, c := range []struct {
 		name     string
@@ -480,9 +396,7 @@ func TestLibraryWithoutItsPartsIsNotCalled(t *testing.T) {
 			dir := t.TempDir()
 			for _, name := range []string{"libcublasLt.so.12", "libcudnn.so.9", "libcudnn_graph.so.9"} {
 				if name != missing {
-					if err := os.Symlink(filepath.Join(imitations, name), filepath.Join(dir, name)); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, os.Symlink(filepath.Join(imitations, name), filepath.Join(dir, name)))
 				}
 			}
 			t.Setenv(cuda.LibrariesVariable, libs+string(os.PathListSeparator)+dir)
@@ -495,34 +409,33 @@ func TestLibraryWithoutItsPartsIsNotCalled(t *testing.T) {
 	}
 }
 
-// In bfloat16 the library computes what it is faster at: of gradients by w those that are products of
-// matrices, up to a length that was measured, and no convolution of a few channels.
+// In bfloat16 the library computes what it is faster at: no gradient with sums of wide results, and of convolutions of
+// a few channels the gradient by x alone.
 func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
-	const always = "library.always=1"
 	for name, c := range map[string]struct {
 		n, side, c, taps int
 		shape            device.ConvShape
-		knobs            string
+		always           bool
 		by               string // what it computes: the result, the gradients by x, by x with sums, and by w
 	}{
 		"1×1":                     {n: 2, side: 3, c: 8, taps: 1, by: "y x sums w"},
 		"1×1 of 65,536 pixels":    {n: 4, side: 128, c: 8, taps: 1, by: "y x sums w"},
-		"1×1 of 65,540 pixels":    {n: 65540, side: 1, c: 8, taps: 1, by: "y x sums"},
-		"the same, always":        {n: 65540, side: 1, c: 8, taps: 1, knobs: always, by: "y x sums w"},
-		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x sums"},
-		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x sums"},
-		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x sums"},
-		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x sums"},
+		"1×1 of 66,048 pixels":    {n: 66048, side: 1, c: 8, taps: 1, by: "y x sums w"},
+		"the same, always":        {n: 66048, side: 1, c: 8, taps: 1, always: true, by: "y x sums w"},
+		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x sums w"},
+		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x sums w"},
+		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x sums w"},
+		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x sums w"},
 		"sums of wide gradients":  {n: 2, side: 3, c: 16, taps: 1, by: "y x w"},
-		"the same again, always":  {n: 2, side: 3, c: 16, taps: 1, knobs: always, by: "y x sums w"},
-		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1, PadW: 1}, by: "y x sums"},
+		"the same again, always":  {n: 2, side: 3, c: 16, taps: 1, always: true, by: "y x sums w"},
+		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1}, by: "y x sums w"},
 		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x sums"},
-		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, knobs: always, by: "y x sums"},
+		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, always: true, by: "y x sums w"},
 		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x sums"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := openVendor(t, "bfloat16")
-			tune(t, v.Backend, c.knobs)
+			v.Choose(cuda.Choices{Always: c.always})
 			step := func(n int) int { return max(n, 1) }
 			out := func(pad, stride int) int { return (c.side+2*pad-c.taps)/step(stride) + 1 }
 			const k = 8
@@ -550,7 +463,7 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 			if got := strings.Join(by, " "); got != c.by {
 				t.Errorf("the library computes %q, want %q", got, c.by)
 			}
-			// Of ones, the tap in the middle sums the pixels of y that are not in the padding of x.
+			// Of ones, the tap in the middle sums the pixels of y that are not in the padding of x: a number of bfloat16.
 			middle := c.taps * c.taps / 2 * w.Dims[3] * 4
 			want := numbers(float32(1 + y.Dims[0]*min(y.Dims[1], c.side)*min(y.Dims[2], c.side)))
 			if data := download(t, v.Backend, dw); string(data[middle:middle+4]) != string(want) {
@@ -585,15 +498,5 @@ func TestVendorMasksGradientsThatCuDNNDoesNot(t *testing.T) {
 		if _, n := v.queued(); n != convolutions || len(*v.told) != 0 {
 			t.Errorf("call %d: %d convolutions by the library, want %d; told %q", i, n, convolutions, *v.told)
 		}
-	}
-}
-
-// Layers of the reference implementations come out the same with the libraries' products and
-// convolutions, forward and backward.
-func TestVendorComputesGoldenLayers(t *testing.T) {
-	v := openVendor(t, "all")
-	conformance.Goldens(t, v.Backend)
-	if products, convolutions := v.queued(); products+convolutions == 0 {
-		t.Error("the libraries computed nothing")
 	}
 }

@@ -1,18 +1,21 @@
 // Package observe wraps a backend so that each of its operations passes through a function: a
-// profiler measures them, a memory estimate skips them, a test delays them. forwards.go is
-// generated from the interfaces of package device.
+// profiler measures them, a memory estimate skips them, bfloat16 widens their arrays, a test delays
+// them.
 package observe
 
 import "hgld/train/device"
-
-//go:generate go test -run TestForwards -update
 
 // Call is one call of an operation.
 type Call struct {
 	Op    string  // name of the operation
 	FLOPs float64 // floating-point operations of its matrix products; 0 if it has none
 	Bytes float64 // bytes read and written, from the sizes of its arrays
+
+	Results int             // number of arrays that it writes, the first of Arrays
+	Arrays  []*device.Array // that it uses, some of them absent; what is assigned before do runs takes their place
 }
+
+type arrays = []*device.Array
 
 // Operations returns b with seen called instead of each operation. do executes the operation.
 // seen may call it once, later or never.
@@ -43,13 +46,21 @@ func (obs *observer) Pack(w device.Array, transB bool) bool {
 func (obs *observer) Symmetrize(a, s device.Array) bool {
 	on, able := obs.Backend.(device.Symmetric)
 	if able {
-		obs.seen(Call{"Symmetrize", 0, 2*moved(a) + moved(s)}, func() { on.Symmetrize(a, s) })
+		obs.whole("Symmetrize", 1, moved(a), arrays{&a, &s}, func() { on.Symmetrize(a, s) })
 	}
 	return able
 }
 
 // OwnMemory forwards the call.
 func (obs *observer) OwnMemory() bool { return device.OwnMemory(obs.Backend) }
+
+// Room forwards the call.
+func (obs *observer) Room(bytes int, t device.DType) error {
+	if c, able := obs.Backend.(device.Crowded); able {
+		return c.Room(bytes, t)
+	}
+	return nil
+}
 
 // HostBuffer forwards the call.
 func (obs *observer) HostBuffer(bytes int) device.HostBuffer {
@@ -75,7 +86,7 @@ type raggedObserver struct {
 
 func (obs *raggedObserver) RaggedAttention(dst, qkv, rows, keys, spans device.Array, heads int) {
 	// A query reads its own keys and values. The shapes do not tell how many.
-	obs.seen(Call{"RaggedAttention", 0, moved(dst, qkv, rows, keys, spans)},
+	obs.whole("RaggedAttention", 1, 0, arrays{&dst, &qkv, &rows, &keys, &spans},
 		func() { obs.ragged.RaggedAttention(dst, qkv, rows, keys, spans, heads) })
 }
 

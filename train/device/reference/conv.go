@@ -4,8 +4,8 @@ import "hgld/train/device"
 
 // Conv convolves images x [N,H,W,C] with filters w [K,R,S,C/Groups]. The result is [N,H',W',K].
 func Conv(x, w *Array, c device.ConvShape) *Array {
-	outH := Side(x.Dims[1], w.Dims[1], c.StrideH, c.PadH, c.DilationH)
-	outW := Side(x.Dims[2], w.Dims[2], c.StrideW, c.PadW, c.DilationW)
+	outH := device.Windows(x.Dims[1], w.Dims[1], c.StrideH, c.PadH, c.DilationH)
+	outW := device.Windows(x.Dims[2], w.Dims[2], c.StrideW, c.PadW, c.DilationW)
 	out, at := Zeros(x.Dims[0], outH, outW, w.Dims[0]), 0
 	for n := range x.Dims[0] {
 		for i := range outH {
@@ -40,9 +40,4 @@ func ConvAt(x, w *Array, c device.ConvShape, n, i, j, k int) float64 {
 		}
 	}
 	return sum
-}
-
-// Side returns the number of positions of a window of k elements in a row of n.
-func Side(n, k, stride, pad, dilation int) int {
-	return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
 }

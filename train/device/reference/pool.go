@@ -9,7 +9,7 @@ func PoolWindows(dims []int, p device.PoolShape, f func(out int, in []int)) (out
 	if p.Global {
 		p = device.PoolShape{Mode: p.Mode, H: h, W: w}
 	}
-	outH, outW = Side(h, p.H, p.StrideH, p.PadH, 1), Side(w, p.W, p.StrideW, p.PadW, 1)
+	outH, outW = device.Windows(h, p.H, p.StrideH, p.PadH, 1), device.Windows(w, p.W, p.StrideW, p.PadW, 1)
 	window := func(i, n, size, stride, pad int) (lo, hi int) {
 		lo = i*max(stride, 1) - pad
 		return max(lo, 0), min(lo+size, n)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hgld/labels"
-	"hgld/train/loss"
 )
 
 // Batch is the input of a loss, rows of embeddings with their labels, finest first.
@@ -54,25 +53,6 @@ func (in *Batch) isOwn() bool {
 	return len(in.Gallery) > 0 && len(in.Query) > 0 && &in.Gallery[0] == &in.Query[0]
 }
 
-// remembered returns the batch with the memory as its gallery.
-func (in *Batch) remembered() *Batch {
-	b := *in
-	b.Gallery, b.Against, b.Self, b.fixed = in.Memory.Gallery, in.Memory.Against, in.Memory.Self, true
-	return &b
-}
-
-// weights returns the weights of the losses against the batch and against the memory.
-func (in *Batch) weights(c loss.Combine) (batch, memory float64) {
-	w := in.Weight
-	if w == 0 {
-		w = 1
-	}
-	if c == loss.Average {
-		return 1 / (1 + w), w / (1 + w)
-	}
-	return 1, w
-}
-
 // galleryGradient returns where the gradient by the gallery adds up; nil: it is not computed.
 func (in *Batch) galleryGradient(r *Result) [][]float64 {
 	switch {
@@ -117,7 +97,8 @@ func (in *Batch) Path(class int32) labels.Path {
 	return slices.Repeat(labels.Path{-1}, len(in.Labels[0]))
 }
 
-func dot(a, b []float64) (s float64) {
+// Dot returns the inner product of a and b.
+func Dot(a, b []float64) (s float64) {
 	for i := range a {
 		s += a[i] * b[i]
 	}
@@ -141,11 +122,11 @@ func Zeros(rows, cols int) [][]float64 {
 	return out
 }
 
-// tangent removes from each row of g its component along the row of x.
-func tangent(g, x [][]float64) [][]float64 {
+// Tangent removes from each row of g its component along the row of x.
+func Tangent(g, x [][]float64) [][]float64 {
 	out := ZerosLike(g)
 	for i := range g {
-		along := dot(g[i], x[i]) / dot(x[i], x[i])
+		along := Dot(g[i], x[i]) / Dot(x[i], x[i])
 		for j := range g[i] {
 			out[i][j] = g[i][j] - along*x[i][j]
 		}
@@ -153,4 +134,4 @@ func tangent(g, x [][]float64) [][]float64 {
 	return out
 }
 
-func norm(row []float64) float64 { return math.Sqrt(dot(row, row)) }
+func norm(row []float64) float64 { return math.Sqrt(Dot(row, row)) }

@@ -1,129 +1,90 @@
-// Package definition computes every loss by its definition, in float64 and plain loops:
-// embeddings to scores, scores to ranks over all pairs, and the gradient by the chain rule. Tests
-// compare the losses with it, and `hgld loss` prints it beside them. It is slow: it takes
-// O(positives × gallery) operations per query.
+// Package definition computes losses by their definition, in float64 and plain loops: embeddings to
+// scores, scores to ranks over all pairs, and the gradient by the chain rule. Each loss declares its
+// Definition in its own file, from the parts that are here. Tests compare the losses with it, and
+// `hgld loss` prints it beside them. It is slow: it takes O(positives × gallery) operations per query.
 package definition
 
-import "hgld/train/loss"
+import "hgld/train/device"
 
-// Of computes a loss and its gradients. It fails for a loss that has no definition here.
-func Of(k loss.Kind, in *Batch) (Result, error) {
+// Definition is what a loss computes.
+type Definition interface {
+	// Add adds weight times the loss of a batch and its gradients to r.
+	Add(in *Batch, weight float64, r *Result)
+}
+
+// Of computes a loss and its gradients.
+func Of(d Definition, in *Batch) Result {
 	r := Result{Query: ZerosLike(in.Query), Proxies: ZerosLike(in.Proxies), Bias: make([]float64, len(in.Bias))}
 	if !in.isOwn() {
 		r.Gallery = ZerosLike(in.Gallery)
 	}
-	return r, add(k, in, 1, &r)
+	d.Add(in, 1, &r)
+	return r
 }
 
-// add adds weight times a loss and its gradients.
-func add(k loss.Kind, in *Batch, weight float64, r *Result) error {
-	switch k := k.(type) {
-	case loss.Sum:
-		return addTerms(k.Terms, in, weight, r)
-	case loss.Composition:
-		return addTerms(k.Terms, in, weight, r)
-	case loss.SumTriplet:
-		return addLevels(k.Levels, k.Weights, in, weight, r, func(level int) loss.Kind {
-			return loss.Triplet{Margin: k.Margin, Normalise: k.Normalise, Level: level, GalleryOptions: k.GalleryOptions}
-		})
-	case loss.SumNSM:
-		return addLevels(k.Levels, k.Weights, in, weight, r, func(level int) loss.Kind {
-			return loss.NSM{Temperature: k.Temperature, Level: level}
-		})
-	case loss.SumNCAPP:
-		return addLevels(k.Levels, k.Weights, in, weight, r, func(level int) loss.Kind {
-			return loss.NCAPP{Scale: k.Scale, Level: level}
-		})
-	case loss.NSM:
-		addNSM(k, in, weight, r)
-	case loss.RamboDetection:
-		addDetection(k, in, weight, r, new(Scores))
-	case loss.CrossEntropy:
-		addCrossEntropy(k, in, weight, r)
-	default:
-		return addCompared(k, in, weight, r)
-	}
-	return nil
+// Func is a Definition that is a function.
+type Func func(in *Batch, weight float64, r *Result)
+
+// Add calls f.
+func (f Func) Add(in *Batch, weight float64, r *Result) { f(in, weight, r) }
+
+// Term is a Definition with its weight in a sum.
+type Term struct {
+	Weight float64    // may be negative
+	Of     Definition // what is summed
 }
 
-func addTerms(terms []loss.Term, in *Batch, weight float64, r *Result) error {
-	for _, term := range terms {
-		if err := add(term.Loss, in, weight*term.Weight, r); err != nil {
-			return err
-		}
+// Sum is a weighted sum.
+type Sum []Term
+
+// Add adds every term.
+func (s Sum) Add(in *Batch, weight float64, r *Result) {
+	for _, t := range s {
+		t.Of.Add(in, weight*t.Weight, r)
 	}
-	return nil
 }
 
-// addLevels adds a loss at each of several levels.
-func addLevels(levels []int, weights []float64, in *Batch, weight float64, r *Result,
-	at func(level int) loss.Kind) error {
-	levels, weights = levelsOf(levels, weights, len(in.Labels[0]))
-	for i, level := range levels {
-		if err := add(at(level), in, weight*weights[i], r); err != nil {
-			return err
-		}
-	}
-	return nil
+// Compared says which items of the gallery a query is compared with, and how.
+type Compared struct {
+	device.SharedKind      // the compared levels [From, To), and the level of the query's own row
+	Average           bool // take the mean of the losses against batch and memory, not their sum
 }
 
-// addCompared adds a loss of scores, against the gallery, the memory or proxies.
-func addCompared(k loss.Kind, in *Batch, weight float64, r *Result) error {
-	if d := scoredOf(k, in); d != nil {
-		d.addWithMemory(in, weight, r)
-		return nil
-	}
-	if addProxied(k, in, weight, r) {
-		return nil
-	}
-	if original, ok := k.(loss.RecallAtKOriginal); ok && original.SiMix {
-		return addMixedRows(original, in, weight, r)
-	}
-	d, err := OfRanks(k, len(in.Labels[0]), len(in.Gallery))
-	if err != nil {
-		return err
-	}
+// withMemory calls add for the gallery and, if there is one, the memory.
+func (c Compared) withMemory(in *Batch, weight float64, add func(in *Batch, weight float64)) {
 	if in.Memory == nil {
-		d.Add(in, weight, r)
-		return nil
+		add(in, weight)
+		return
 	}
-	batch, memory := in.weights(d.combine)
-	d.Add(in, weight*batch, r)
-	d.Add(in.remembered(), weight*memory, r)
-	return nil
+	memory := *in
+	memory.Gallery, memory.Against, memory.Self, memory.fixed = in.Memory.Gallery, in.Memory.Against, in.Memory.Self, true
+	w := in.Weight
+	if w == 0 {
+		w = 1
+	}
+	both := 1.0
+	if c.Average {
+		both = 1 + w
+	}
+	add(in, weight*(1/both))
+	add(&memory, weight*(w/both))
 }
 
-// levelsOf fills in all levels, and equal weights, if none are given.
-func levelsOf(levels []int, weights []float64, n int) ([]int, []float64) {
+// OverLevels returns a loss at each of several levels. Without levels it takes all of the data, without
+// weights their mean.
+func OverLevels(in *Batch, levels []int, weights []float64, at func(level int) Definition) Sum {
 	if levels == nil {
-		for l := range n {
+		for l := range in.Labels[0] {
 			levels = append(levels, l)
 		}
 	}
-	if weights == nil {
-		for range levels {
-			weights = append(weights, 1/float64(len(levels)))
+	var sum Sum
+	for i, level := range levels {
+		w := 1 / float64(len(levels))
+		if weights != nil {
+			w = weights[i]
 		}
+		sum = append(sum, Term{Weight: w, Of: at(level)})
 	}
-	return levels, weights
-}
-
-// Draws reports whether a loss draws random numbers, which its definition reads from
-// Batch.Drawn.
-func Draws(k loss.Kind) bool {
-	switch k := k.(type) {
-	case loss.SmoothAP:
-		return k.UsePosMixup
-	case loss.SupAP:
-		return k.UsePosMixup
-	case loss.SmoothRecall:
-		return k.UsePosMixup
-	case loss.SupRecall:
-		return k.UsePosMixup
-	case loss.RecallAtKOriginal:
-		return k.SiMix
-	case loss.BlackBoxAP:
-		return k.MarginKind == loss.HalfNormal
-	}
-	return false
+	return sum
 }

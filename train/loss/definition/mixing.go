@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"hgld/train/device"
-	"hgld/train/loss"
 )
 
 // mixedScores appends to a query's scores those of all pairs of its first positives, which are
@@ -54,13 +53,16 @@ func Circle(n int) (pairs [][2]int) {
 	return pairs
 }
 
-// addMixedRows adds the loss of a batch extended by the mixtures of every pair of rows of a
-// class, class after class by falling label.
-func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result) error {
+// MixedRows is a Ranking of a batch extended by the mixtures of every pair of rows of a class, class after
+// class by falling label.
+type MixedRows struct{ *Ranking }
+
+// Add adds weight times the loss. There is no memory.
+func (d MixedRows) Add(in *Batch, weight float64, r *Result) {
 	more := &Batch{Query: slices.Clone(in.Query), Labels: slices.Clone(in.Labels)}
 	var classes []int32
 	for _, p := range in.Labels {
-		classes = append(classes, p[k.Level])
+		classes = append(classes, p[d.From])
 	}
 	slices.Sort(classes)
 	classes = slices.Compact(classes)
@@ -73,7 +75,7 @@ func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result
 	for _, c := range classes {
 		var rows []int
 		for i, p := range in.Labels {
-			if p[k.Level] == c {
+			if p[d.From] == c {
 				rows = append(rows, i)
 			}
 		}
@@ -89,12 +91,8 @@ func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result
 		}
 	}
 	more.Own()
-	d, err := OfRanks(k, len(in.Labels[0]), len(in.Query))
-	if err != nil {
-		return err
-	}
 	part := Result{Query: ZerosLike(more.Query)}
-	d.Add(more, weight, &part)
+	d.add(more, weight, &part)
 	r.Value += part.Value
 	addTo(r.Query, part.Query[:len(in.Query)])
 	for n, p := range pairs {
@@ -103,5 +101,4 @@ func addMixedRows(k loss.RecallAtKOriginal, in *Batch, weight float64, r *Result
 			r.Query[p.j][d] += (1 - p.a) * v
 		}
 	}
-	return nil
 }

@@ -22,8 +22,11 @@ func Batches(spec []byte, classes []int32, levels int, seed uint64, epoch int) (
 	if err := json.Unmarshal(spec, &s); err != nil {
 		return nil, fmt.Errorf("the sampler is no JSON of the expected form: %w", err)
 	}
+	if err := checkLevels(levels); err != nil {
+		return nil, err
+	}
 	switch {
-	case levels < 1 || len(classes) == 0 || len(classes)%levels != 0:
+	case len(classes) == 0 || len(classes)%levels != 0:
 		return nil, fmt.Errorf("there are %d labels of %d levels, want at least one row", len(classes), levels)
 	case epoch < 0:
 		return nil, fmt.Errorf("epoch is %d, want 0 or more", epoch)

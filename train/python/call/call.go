@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"hgld/labels"
-	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/loss"
 	"hgld/train/nn"
@@ -82,8 +82,47 @@ type Spec struct {
 	Threads  int            `json:"threads"`   // 0: one for each processor
 }
 
-func threadsError(n int) error {
-	return fmt.Errorf("threads is %d, want 0 for one on each processor, or more", n)
+// What no loss or evaluation of a machine's memory has more of.
+const (
+	mostThreads = 10_000
+	mostLevels  = 1_000
+	mostNumbers = 1 << 40 // of an array
+)
+
+func checkThreads(n int) error {
+	if n < 0 || n > mostThreads {
+		return fmt.Errorf("threads is %d, want 0 for one on each processor, or 1 to %d", n, mostThreads)
+	}
+	return nil
+}
+
+func checkLevels(n int) error {
+	if n < 1 || n > mostLevels {
+		return fmt.Errorf("there are %d levels, want 1 to %d", n, mostLevels)
+	}
+	return nil
+}
+
+// checkSizes returns an error for numbers of which no array can be made.
+func (s *Spec) checkSizes() error {
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"batch", s.Batch}, {"per_class", s.PerClass}, {"memory", s.Memory}} {
+		if n.value < 0 || n.value > math.MaxInt32 {
+			return fmt.Errorf("%s is %d, want 0 for not known, or 1 to %d", n.name, n.value, math.MaxInt32)
+		}
+	}
+	if s.Dim < 1 || s.Dim > math.MaxInt32 {
+		return fmt.Errorf("embeddings have %d columns, want 1 to %d", s.Dim, math.MaxInt32)
+	}
+	for level, n := range s.Classes {
+		if n < 0 || n > mostNumbers/s.Dim {
+			return fmt.Errorf("level %d has %d classes, want at most %d for embeddings of %d columns", level, n,
+				mostNumbers/s.Dim, s.Dim)
+		}
+	}
+	return nil
 }
 
 // Array describes a parameter or a state of a loss.
@@ -99,6 +138,8 @@ type Description struct {
 	Params []Array `json:"params"` // trained
 	States []Array `json:"states"` // from step to step
 	Exact  bool    `json:"exact"`  // float64 is computed by the definition; otherwise rounded to float32
+
+	ByQuery bool `json:"by_query"` // queries have values of their own, see loss.ByQuery
 }
 
 // Loss is an open loss. Its methods may be called from several goroutines; they wait for one another.
@@ -130,14 +171,13 @@ func Open(backend func(threads int) device.Backend, text []byte) (*Loss, error) 
 		return nil, errors.New("the loss has no level, want the number of classes of each, finest first")
 	case len(s.Classes) > 0 && len(s.Classes) != s.Levels:
 		return nil, fmt.Errorf("%d levels have %d numbers of classes, want one for each", s.Levels, len(s.Classes))
-	case s.Dim < 1:
-		return nil, fmt.Errorf("embeddings have %d columns, want at least one", s.Dim)
-	case s.Threads < 0:
-		return nil, threadsError(s.Threads)
+	}
+	if err := errors.Join(checkLevels(s.Levels), checkThreads(s.Threads), s.checkSizes()); err != nil {
+		return nil, err
 	}
 	var err error
-	named := train.Named{Name: s.Name, Settings: s.Settings}
-	if l.kind, err = (train.Loss{Named: named, Preset: s.Preset}).Kind(); err != nil {
+	named := config.Named{Name: s.Name, Settings: s.Settings}
+	if l.kind, err = (config.Loss{Named: named, Preset: s.Preset}).Kind(); err != nil {
 		return nil, err
 	}
 	l.facts = loss.Facts{Classes: s.Classes, Dim: s.Dim, Paths: s.Paths, Batch: s.Batch, PerClass: s.PerClass,
@@ -177,7 +217,8 @@ func (l *Loss) describe(made loss.Loss) {
 				Array{Name: s.Name, Dims: s.Dims, Type: s.Type.String(), Fill: uint8(s.Start)})
 		}
 	}
-	l.about.Exact = len(l.about.States) == 0 && defined(l.kind)
+	l.about.Exact = len(l.about.States) == 0 && !loss.Draws(l.kind)
+	l.about.ByQuery = loss.ByQuery(made, l.kind)
 }
 
 // Describe returns the arrays that the caller keeps.

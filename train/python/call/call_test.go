@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/python/call"
@@ -42,9 +43,7 @@ func paths() (list []int32) {
 func open(t *testing.T, spec string) *call.Loss {
 	t.Helper()
 	l, err := call.Open(backend, []byte(spec))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return l
 }
 
@@ -69,16 +68,12 @@ func TestLossOfTheCallersMemory(t *testing.T) {
 		t.Fatalf("%+v", about)
 	}
 	proxies := zeros(classes, dim)
-	if err := l.Start(1, []call.Matrix{proxies}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Start(1, []call.Matrix{proxies}))
 	compute := func(x call.Matrix) (float64, call.Matrix, call.Matrix) {
 		in := &call.Batch{Query: x, QueryLabels: paths(), Params: []call.Matrix{proxies}}
 		out := &call.Gradient{Query: zeros(rows, dim), Params: []call.Matrix{zeros(classes, dim)}}
 		v, err := l.Compute(in, out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return v, out.Query, out.Params[0]
 	}
 	value, byRows, byProxies := compute(vectors(0))
@@ -172,9 +167,7 @@ func TestEvaluationOfTheCallersMemory(t *testing.T) {
 		self[i] = int32(i)
 	}
 	got, err := call.Evaluate(context.Background(), backend, spec, other, other, self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a, _ := json.Marshal(want.Values)
 	if b, _ := json.Marshal(got.Values); string(a) != string(b) {
 		t.Errorf("%s\n%s", a, b)
@@ -192,26 +185,24 @@ func TestEvaluationOfTheCallersMemory(t *testing.T) {
 }
 
 // A query of class 7 and parent 1, and two items of other classes: 8 of parent 2, and 9 of parent 1. With 2 as a
-// further parent of 7, the first shares a level, too.
-func TestEvaluationByFurtherParents(t *testing.T) {
+// extra parent of 7, the first shares a level, too.
+func TestEvaluationByExtraParents(t *testing.T) {
 	query := &call.Side{Vectors: call.Matrix{F32: []float32{1}, Rows: 1, Cols: 1, Stride: 1}, Classes: []int32{7, 1}}
 	gallery := &call.Side{Vectors: call.Matrix{F32: []float32{2, 1}, Rows: 2, Cols: 1, Stride: 1},
 		Classes: []int32{8, 2, 9, 1}}
-	for also, want := range map[string]float64{"": 1. / 2, `{"level": "fine", "class": 7, "class_name": "q", "also": 2,
-		"also_name": "b", "where": "row 0"}`: 1} {
-		spec := []byte(`{"levels": ["fine", "coarse"], "metrics": ["AP"], "also": [` + also + `]}`)
+	for extra, want := range map[string]float64{"": 1. / 2, `{"level": "fine", "class": 7, "class_name": "q", "parent": 2,
+		"parent_name": "b", "where": "row 0"}`: 1} {
+		spec := []byte(`{"levels": ["fine", "coarse"], "metrics": ["AP"], "extra_parents": [` + extra + `]}`)
 		r, err := call.Evaluate(context.Background(), backend, spec, query, gallery, nil)
 		if err != nil || r.Mean("AP_level1") != want {
-			t.Errorf("%s: %+v, %v, want %v", also, r, err, want)
+			t.Errorf("%s: %+v, %v, want %v", extra, r, err, want)
 		}
 	}
 }
 
 func TestTableHasEveryLossWithBothPresets(t *testing.T) {
 	list, err := call.Table()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range list {
 		if len(e.Settings) != 2 || e.About == "" || e.Source == "" {
 			t.Errorf("%+v", e)

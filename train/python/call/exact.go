@@ -37,25 +37,6 @@ func termsOf(made loss.Loss, kind loss.Kind) (list []term) {
 	return list
 }
 
-// defined reports whether the definition computes a loss: it draws no random numbers.
-func defined(k loss.Kind) bool {
-	var terms []loss.Term
-	switch k := k.(type) {
-	case loss.Sum:
-		terms = k.Terms
-	case loss.Composition:
-		terms = k.Terms
-	default:
-		return !definition.Draws(k)
-	}
-	for _, t := range terms {
-		if !defined(t.Loss) {
-			return false
-		}
-	}
-	return true
-}
-
 // exact computes a batch in float64 by the definition of the loss.
 func (s *session) exact(in *Batch, out *Gradient) (value float64, err error) {
 	unit := func(rows [][]float64) [][]float64 {
@@ -70,10 +51,11 @@ func (s *session) exact(in *Batch, out *Gradient) (value float64, err error) {
 	query := definition.ZerosLike(raw)
 	var gallery, rawGallery [][]float64
 	if in.Gallery.Absent() {
-		d.Own()
+		d.Own().Against = s.rows(s.asGallery(in.QueryLabels))
 	} else {
 		rawGallery = in.Gallery.wideRows()
-		d.Gallery, d.Against, gallery = unit(rawGallery), s.rows(in.GalleryLabels), definition.ZerosLike(rawGallery)
+		d.Gallery, d.Against = unit(rawGallery), s.rows(s.asGallery(in.GalleryLabels))
+		gallery = definition.ZerosLike(rawGallery)
 	}
 	if !in.Memory.Absent() {
 		d.Memory = &definition.Batch{Gallery: in.Memory.wideRows(), Against: s.rows(in.MemoryLabels), Self: in.MemorySelf}
@@ -88,7 +70,7 @@ func (s *session) exact(in *Batch, out *Gradient) (value float64, err error) {
 				d.Proxies = in.Params[i].wideRows()
 			}
 		}
-		r, err := definition.Of(t.Kind, d)
+		r, err := loss.ByDefinition(t.Kind, d)
 		if err != nil {
 			return 0, err
 		}

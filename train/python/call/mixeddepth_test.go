@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hgld/internal/testing/must"
 	"hgld/train/python/call"
 )
 
@@ -19,14 +20,10 @@ func withoutLevels() []int32 {
 // float64 is computed by the definition.
 func TestLossesOfTheCallerFollowMixedDepth(t *testing.T) {
 	l, proxies := open(t, happier), zeros(classes, dim)
-	if err := l.Start(1, []call.Matrix{proxies}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Start(1, []call.Matrix{proxies}))
 	compute := func(x, p call.Matrix) float64 {
 		v, err := l.Compute(&call.Batch{Query: x, QueryLabels: withoutLevels(), Params: []call.Matrix{p}}, new(call.Gradient))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return v
 	}
 	if got, want := compute(vectors(0), proxies), compute(wide(vectors(0)), wide(proxies)); math.Abs(got-want) > 1e-5 {
@@ -47,9 +44,7 @@ func TestEvaluationsOfTheCallerFollowMixedDepth(t *testing.T) {
 	x := call.Matrix{F32: []float32{4, 1, 2, 3}, Rows: 4, Cols: 1, Stride: 1}
 	side := &call.Side{Vectors: x, Classes: []int32{0, -1, 0, -1, 1, -1, -1, 0}}
 	r, err := call.Evaluate(context.Background(), backend, spec, side, new(call.Side), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if v := float64(r.PerQuery.Values["AP_level0"][0]); v != 0.5 {
 		t.Errorf("AP %v, want 1/2: row 3 is left out, and row 2 is ahead of row 1", v)
 	}

@@ -2,11 +2,13 @@ package call
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"hgld/train/device"
 	"hgld/train/grad"
 	"hgld/train/loss"
 	"hgld/train/nn"
+	"hgld/train/retrieval"
 )
 
 // session is a loss on a backend with the step that is recorded for the last shapes. Arrays of the
@@ -34,6 +36,7 @@ type session struct {
 	query, gallery, memory      lent
 	queryLabels, galleryLabels  lent
 	memoryLabels                lent
+	held                        []int32 // the labels that galleryLabels lends
 	self, memorySelf            lent
 	queryGrad, galleryGrad, own device.Array // own: 0 … Q−1
 	value                       device.Array
@@ -163,15 +166,28 @@ func (s *session) lend(in *Batch, fresh bool) {
 	numbers(&s.queryLabels, in.QueryLabels, in.Query.Rows, s.levels)
 	numbers(&s.self, in.Self, in.Query.Rows)
 	numbers(&s.memorySelf, in.MemorySelf, in.Query.Rows)
-	if !in.Gallery.Absent() {
-		numbers(&s.galleryLabels, in.GalleryLabels, in.Gallery.Rows, s.levels)
+	galleryLabels, items := in.GalleryLabels, in.Gallery.Rows
+	if in.Gallery.Absent() {
+		galleryLabels, items = in.QueryLabels, in.Query.Rows
 	}
+	s.held = s.asGallery(galleryLabels)
+	numbers(&s.galleryLabels, s.held, items, s.levels)
 	if !in.Memory.Absent() {
 		numbers(&s.memoryLabels, in.MemoryLabels, in.Memory.Rows, s.levels)
 	}
 	for i, p := range in.Params {
 		s.lender.Relend(s.values[i].array.Buf, bytesOf(p.F32[:p.Rows*p.Cols]))
 	}
+}
+
+// asGallery returns labels as those of a gallery.
+func (s *session) asGallery(list []int32) []int32 {
+	list = slices.Clone(list)
+	for i := 0; i < len(list); i += s.levels {
+		row := list[i : i+s.levels]
+		copy(row, loss.GalleryPath(row))
+	}
+	return list
 }
 
 // place puts an array at the caller's memory.
@@ -209,12 +225,8 @@ func (s *session) record(shape stepShape) {
 	in := &loss.Batch{Query: s.units(query), QueryLabels: s.queryLabels.array, Key: s.key}
 	if s.gallery.array.Absent() {
 		s.own = device.New(b, device.I32, shape.query[0])
-		rows := make([]int32, shape.query[0])
-		for i := range rows {
-			rows[i] = int32(i)
-		}
-		b.Upload(s.own, bytesOf(rows))
-		in.Gallery, in.GalleryLabels, in.Self = in.Query, in.QueryLabels, s.own
+		b.Upload(s.own, bytesOf(retrieval.OwnRows(shape.query[0])))
+		in.Gallery, in.GalleryLabels, in.Self = in.Query, s.galleryLabels.array, s.own
 	} else {
 		if shape.byGallery {
 			s.galleryGrad = zeros(s.gallery.array)

@@ -12,7 +12,6 @@ import (
 	"unsafe"
 
 	"hgld/train/python/call"
-	"hgld/train/retrieval"
 )
 
 // put adds a value under a number of the caller's.
@@ -152,7 +151,7 @@ func gradientOf(l *call.Loss, g *C.hgld_gradient) (*call.Gradient, error) {
 }
 
 // evaluated evaluates vectors in the memory of C.
-func evaluated(ctx context.Context, measures string, query, gallery *C.hgld_side, self *C.int32_t) (*retrieval.Result,
+func evaluated(ctx context.Context, measures string, query, gallery *C.hgld_side, self *C.int32_t) (*call.Result,
 	error) {
 	levels, err := call.LevelsOf([]byte(measures))
 	if err != nil {

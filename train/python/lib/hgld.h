@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* The version of this interface. A library is used only if hgld_abi() returns the same number. */
-#define HGLD_ABI 3
+#define HGLD_ABI 4
 
 enum { HGLD_FLOAT32 = 0, HGLD_FLOAT64 = 1 };
 enum { HGLD_INT32 = 0, HGLD_INT64 = 1 };
@@ -102,7 +102,8 @@ void hgld_loss_close(hgld_loss loss);
 
 /* Sets *json to what the caller keeps for a loss: {"params": [{"name", "dims", "type": "F32"}], "states":
  * [{"name", "dims", "type": "F32" or "U8", "start": first value of every element}], "exact": whether
- * float64 is computed by the definition}. A parameter of one dimension is a matrix of one row. */
+ * float64 is computed by the definition, "by_query": whether queries have values of their own}. A parameter of one
+ * dimension is a matrix of one row. */
 int hgld_loss_describe(hgld_loss loss, char **json, char **error);
 
 /* Writes the initial values of the parameters, in float32: those of a training of hgld with this seed. */
@@ -116,12 +117,22 @@ int hgld_loss_compute(hgld_loss loss, hgld_batch *batch, hgld_gradient *gradient
  * rows or more than the memory. */
 int64_t hgld_ring_first(int64_t size, int64_t batch, int64_t n);
 
+/* Numbers the classes that cells of labels name, equal ones alike, as the program reads those of files. labels is
+ * {"levels": names, "na_values": cells that mean no class, or [] for the usual words, "tables": one for each side,
+ * {"name": for errors, "cells": [[the different cells], ...] by level, "counts": [[how often they occur], ...]}}. Sets
+ * *json to {"numbers": by table, level and cell, -1 for no class, "notes": what was decided}. */
+int hgld_classes(char *labels, char **json, char **error);
+
 /* Ranks the gallery for every query, and sets *result. measures is {"metrics": ["R@1", ...], "ties": "row" or
  * "average", "mean": "query" or "class", "intervals": false, "resample": "query" or "class", "seed",
  * "gap": batch size, "unit": divide rows by their length first, "independent": the levels form no
- * tree, "levels": names, finest first, "threads", "per_query": keep the values of single queries, "also": further
- * parents of classes, [{"level": its name, "class": number, "class_name", "also": number of a class of the next
- * coarser level, "also_name", "where": which row it is}]; the names and "where" are for errors}.
+ * tree, "levels": names, finest first, "threads", "per_query": keep the values of single queries, "extra_parents":
+ * [{"level": its name, "class": number, "class_name", "parent": number of a class of the next coarser level,
+ * "parent_name", "where": which row it is}]; the names and "where" are for errors, "examples": a class of the queries
+ * and one of the gallery, for errors, "files": {"embeddings", "labels", "gallery_embeddings", "gallery_labels",
+ * "na_values"}, which are read as by the program, instead of arrays, which are then NULL}. Queries that all have the
+ * vector and the classes of a row
+ * of the gallery are left out of their own rankings unless self is given.
  * Classes are any numbers from 0. gallery may be NULL: the queries, each left out of its own ranking.
  * self is as in hgld_batch. A number in cancel that is not 0 lets hgld_cancel stop the call. */
 int hgld_evaluate(char *measures, hgld_side *query, hgld_side *gallery, int32_t *self, uint64_t cancel,
@@ -130,7 +141,8 @@ int hgld_evaluate(char *measures, hgld_side *query, hgld_side *gallery, int32_t 
 /* Makes the evaluation with this number return soon, with an error. */
 void hgld_cancel(uint64_t cancel);
 
-/* Sets *json to a result in the form of eval.json, without the values of single queries. */
+/* Sets *json to a result in the form of eval.json, without the values of single queries, and with "notes": what was
+ * decided about the input. */
 int hgld_result_json(hgld_result result, char **json, char **error);
 
 /* Writes the value of a metric for each of n queries, NaN where it is undefined. */
@@ -139,13 +151,15 @@ int hgld_result_values(hgld_result result, char *key, double *values, int64_t n,
 /* Frees a result. A number that is not open does nothing. */
 void hgld_result_close(hgld_result result);
 
-/* Opens the images of a folder of shards: {"folder", "splits": such as ["train"], "hold_out": share of the finest classes
- * that are held out, "hold_out_seed": chooses them, "held": open the held-out classes instead of the
+/* Opens the images of a folder of shards: {"folder", "splits": such as ["train"], "hold_out": share of the finest
+ * classes that are held out, "hold_out_seed": chooses them, "held": open the held-out classes instead of the
  * others}. */
 int hgld_shards_open(char *spec, hgld_shards *shards, char **error);
 
 /* Sets *json to {"images": their number N, "levels": L names, finest first, "classes": names of each level's classes,
- * by number}. */
+ * by number, "numbering": a text, equal for equal numberings alone}. All splits of a folder have one numbering: the
+ * classes to train on come first, then those held out of them, then the others of the folder. Without hold_out the
+ * classes to train on are those of the split train. "classes" lists only them if they are what was opened. */
 int hgld_shards_describe(hgld_shards shards, char **json, char **error);
 
 /* Writes the n = N*L labels, numbered from 0 in each level; -1 means no class. */

@@ -19,7 +19,6 @@ import (
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/python/call"
-	"hgld/train/retrieval"
 )
 
 // version is that of the wheel, set through the linker.
@@ -102,22 +101,22 @@ func (h *handles[T]) remove(n uint64) {
 
 var (
 	losses  handles[*call.Loss]
-	results handles[*retrieval.Result]
+	results handles[*call.Result]
 	running handles[context.CancelFunc] // evaluations, by the number that the caller chose
 )
 
 func backend(threads int) device.Backend { return cpu.New(threads) }
 
-// text returns a value as JSON for C.
-func text(value any, to **C.char, failure **C.char) C.int {
-	return try(failure, func() error {
-		data, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
+// text gives C a value as JSON, unless there is an error already.
+func text(to **C.char, value any, err error) error {
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(value)
+	if err == nil {
 		*to = C.CString(string(data))
-		return nil
-	})
+	}
+	return err
 }
 
 //export hgld_abi
@@ -133,10 +132,7 @@ func hgld_free(text *C.char) { C.free(unsafe.Pointer(text)) }
 func hgld_losses(json, failure **C.char) C.int {
 	return try(failure, func() error {
 		list, err := call.Table()
-		if err == nil && text(list, json, failure) != 0 {
-			err = fmt.Errorf("the table has no JSON")
-		}
-		return err
+		return text(json, list, err)
 	})
 }
 
@@ -158,10 +154,10 @@ func hgld_loss_close(loss C.hgld_loss) { losses.remove(uint64(loss)) }
 func hgld_loss_describe(loss C.hgld_loss, json, failure **C.char) C.int {
 	return try(failure, func() error {
 		l, err := losses.get(uint64(loss))
-		if err == nil && text(l.Describe(), json, failure) != 0 {
-			err = fmt.Errorf("the description has no JSON")
+		if err != nil {
+			return err
 		}
-		return err
+		return text(json, l.Describe(), nil)
 	})
 }
 
@@ -204,6 +200,14 @@ func hgld_loss_compute(loss C.hgld_loss, batch *C.hgld_batch, gradient *C.hgld_g
 	})
 }
 
+//export hgld_classes
+func hgld_classes(labels *C.char, json, failure **C.char) C.int {
+	return try(failure, func() error {
+		numbered, err := call.Number([]byte(C.GoString(labels)))
+		return text(json, numbered, err)
+	})
+}
+
 //export hgld_evaluate
 func hgld_evaluate(measures *C.char, query, gallery *C.hgld_side, self *C.int32_t, cancel C.uint64_t,
 	result *C.hgld_result, failure **C.char) C.int {
@@ -236,12 +240,9 @@ func hgld_result_json(result C.hgld_result, json, failure **C.char) C.int {
 		if err != nil {
 			return err
 		}
-		short := *r
+		short := *r.Result
 		short.PerQuery = nil
-		if text(&short, json, failure) != 0 {
-			err = fmt.Errorf("the result has no JSON")
-		}
-		return err
+		return text(json, &call.Result{Result: &short, Notes: r.Notes}, nil)
 	})
 }
 

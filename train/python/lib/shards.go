@@ -27,6 +27,8 @@ type images struct {
 	set     input.Dataset
 	paths   []labels.Path // with classes numbered from 0
 	classes [][]string    // names by level and number
+
+	numbering string // which numbering of classes this is
 }
 
 var folders handles[*images]
@@ -49,9 +51,11 @@ func openImages(spec []byte) (*images, error) {
 	if c.Held && c.HoldOut == 0 {
 		return nil, fmt.Errorf("no classes are held out: hold_out is 0")
 	}
-	d, err := s.Open(selection.Opener{Shards: func(folder string) (selection.Set, error) {
-		set, err := shards.Open(context.Background(), folder)
-		return splitSet{set}, err
+	var folder splitSet
+	d, err := s.Open(selection.Opener{Shards: func(path string) (selection.Set, error) {
+		set, err := shards.Open(context.Background(), path)
+		folder.Set = set
+		return folder, err
 	}})
 	if err != nil {
 		return nil, err
@@ -60,27 +64,49 @@ func openImages(spec []byte) (*images, error) {
 	if c.Held {
 		m.set = d.Validation
 	}
-	list, err := input.Paths(m.set)
-	if err != nil {
+	if err := m.number(&c, folder); err != nil {
 		d.Close()
 		return nil, err
 	}
-	m.paths, _ = input.Renumber(list)
-	for level := range m.set.Levels() {
-		var present []int32
-		for _, p := range list {
-			present = append(present, p[level])
-		}
-		slices.Sort(present)
-		names := []string{}
-		for _, class := range slices.Compact(present) {
-			if class >= 0 {
-				names = append(names, m.set.Classes(level)[class])
-			}
-		}
-		m.classes = append(m.classes, names)
-	}
 	return m, nil
+}
+
+// number numbers the classes of the folder. Those to train on are the first: the selected ones, or those of the split
+// train if that is not selected.
+func (m *images) number(c *chosen, folder splitSet) error {
+	train, held := m.data.Train, m.data.Validation
+	own := c.HoldOut > 0 || slices.Contains(c.Splits, string(labels.Train))
+	if !own && slices.Contains(folder.Manifest().Splits(), labels.Train) {
+		all, err := folder.Split(labels.Train)
+		if err != nil {
+			return err
+		}
+		train = all
+	} else if !own {
+		train = nil
+	}
+	var lists [3][]labels.Path
+	for i, set := range []input.Dataset{m.set, train, held} {
+		if set == nil {
+			continue
+		}
+		var err error
+		if lists[i], err = input.Paths(set); err != nil {
+			return err
+		}
+	}
+	var names [][]string
+	for level := range m.set.Levels() {
+		names = append(names, m.set.Classes(level))
+	}
+	numbering := call.NewNumbering(names, lists[1], lists[2])
+	m.paths, m.classes, m.numbering = numbering.Labels(lists[0]), numbering.Names, numbering.ID()
+	if own && !c.Held {
+		for level, first := range numbering.First {
+			m.classes[level] = m.classes[level][:first]
+		}
+	}
+	return nil
 }
 
 // splitSet adapts a set of shards to selection.Set.
@@ -130,11 +156,8 @@ func hgld_shards_describe(h C.hgld_shards, to, failure **C.char) C.int {
 		if err != nil {
 			return err
 		}
-		about := map[string]any{"images": len(m.paths), "levels": m.set.Levels(), "classes": m.classes}
-		if text(about, to, failure) != 0 {
-			err = fmt.Errorf("the description has no JSON")
-		}
-		return err
+		return text(to, map[string]any{"images": len(m.paths), "levels": m.set.Levels(), "classes": m.classes,
+			"numbering": m.numbering}, nil)
 	})
 }
 
@@ -185,14 +208,11 @@ func hgld_shards_id(h C.hgld_shards, at C.int64_t, id, failure **C.char) C.int {
 func hgld_batches(spec *C.char, classes *C.int32_t, rows, levels C.int64_t, seed C.uint64_t, epoch C.int64_t,
 	to, failure **C.char) C.int {
 	return try(failure, func() error {
-		if rows < 1 || levels < 1 || rows > math.MaxInt32 || levels > math.MaxInt16 {
-			return fmt.Errorf("there are %d rows of %d levels, want at least one of each", int64(rows), int64(levels))
+		if rows < 1 || levels < 1 || rows > math.MaxInt32 || levels > math.MaxInt32 {
+			return fmt.Errorf("there are %d rows of %d levels, want 1 to %d of each", int64(rows), int64(levels), math.MaxInt32)
 		}
 		list := slices.Clone(numbers(classes, int(rows*levels)))
 		batches, err := call.Batches([]byte(C.GoString(spec)), list, int(levels), uint64(seed), int(epoch))
-		if err == nil && text(batches, to, failure) != 0 {
-			err = fmt.Errorf("the batches have no JSON")
-		}
-		return err
+		return text(to, batches, err)
 	})
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,12 @@ def test_values_are_those_of_the_program(rows: Rows, hgld_run: Callable[..., Any
     )  # fmt: skip
     same(split, hgld_run(
         "eval", "run", "--embeddings", "q.npy", "--labels", "q.csv", "--gallery-embeddings", "g.npy",
-        "--gallery-labels", "g.csv", "--metrics", "R@1,AP,mAP@5,H-AP", "--ties", "average", "--mean", "class",
-        "--resample", "class", "--seed", "7", *out,
+        "--gallery-labels", "g.csv", "--metrics", "R@1,AP,mAP@5,H-AP", "-o", "ties=average", "-o", "mean=class",
+        "-o", "resample=class", "-o", "seed=7", *out,
     ))  # fmt: skip
     raw = hgld.evaluate(x, y, normalize=False, intervals=False)
-    same(raw, hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--unit=false",
-                       "--intervals=false", *out))  # fmt: skip
+    same(raw, hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "-o", "normalize=false",
+                       "-o", "intervals=false", *out))  # fmt: skip
 
 
 def test_single_queries_are_those_of_the_program(rows: Rows, hgld_run: Callable[..., Any]) -> None:
@@ -138,6 +139,39 @@ def test_numbers_beside_texts_are_the_same_classes_with_and_without_missing_ones
     assert dict(hgld.evaluate(x, lacking, gallery=x, gallery_labels=frame, intervals=False)) == dict(want)
 
 
+def test_names_are_read_as_those_of_files(rows: Rows) -> None:
+    x, y = rows
+    fine, missing = [f"a\u00e9{c}" for c in y[:, 0]], y[:, 0].copy()
+    missing[:4] = -1
+    alone = hgld.evaluate(x, missing, intervals=False)
+    for word in ("nan", "None", "NA", "null"):
+        texts = [word if c < 0 else str(c) for c in missing]
+        with pytest.warns(UserWarning, match="4 of 36 rows have no class at level0"):
+            assert dict(hgld.evaluate(x, texts, intervals=False)) == dict(alone)
+    whole = hgld.evaluate(x[:18], y[:18, 0], gallery=x[18:], gallery_labels=y[18:, 0], intervals=False)
+    for query, gallery, note in (
+        (fine[:18], [unicodedata.normalize("NFD", name) for name in fine[18:]], "two forms of Unicode"),
+        (y[:18, 0], [f"{c}.0" for c in y[18:, 0]], "without the point"),
+    ):
+        with pytest.warns(UserWarning, match=note):
+            found = hgld.evaluate(x[:18], query, gallery=x[18:], gallery_labels=gallery, intervals=False)
+        assert dict(found) == dict(whole)
+    for others in ([f"{name} " for name in fine], [f"0{c}" for c in y[:, 0]], y[:, 0] + 100):
+        own = y[:, 0] if isinstance(others, np.ndarray) or others[0].startswith("0") else fine
+        with pytest.raises(hgld.HgldError, match="no class of the queries"):
+            hgld.evaluate(x, own, gallery=x, gallery_labels=others, intervals=False)
+    with pytest.raises(hgld.HgldError, match=r"does it here.*na_values"):
+        hgld.evaluate(x, ["None", "", *fine[2:]], intervals=False)
+    assert hgld.evaluate(x, ["None", "", *fine[2:]], na_values="None", intervals=False).value("AP_level0").skipped == 2
+
+
+def test_queries_that_are_the_gallery_are_left_out_of_their_rankings(rows: Rows) -> None:
+    x, y = rows
+    with pytest.warns(UserWarning, match="left out of their own rankings"):
+        found = hgld.evaluate(x, y, gallery=x, gallery_labels=y, intervals=False)
+    assert dict(found) == dict(hgld.evaluate(x, y, intervals=False))
+
+
 def test_columns_of_a_table_name_the_levels(rows: Rows) -> None:
     x, y = rows
 
@@ -174,8 +208,8 @@ def test_tables_of_pandas(rows: Rows) -> None:
     assert found.record["hgld_eval"] == 1
 
 
-def test_further_parents(rows: Rows, hgld_run: Callable[..., Any], files: Path) -> None:
-    # The example of docs/labels.md: a query that is a bridge and a river, and items by falling score.
+def test_extra_parents(rows: Rows, hgld_run: Callable[..., Any], files: Path) -> None:
+    # The example of docs/label-semantics.md: a query that is a bridge and a river, and items by falling score.
     query, gallery = np.ones((1, 1)), np.arange(5.0, 0.0, -1.0)[:, None]
     own = [["Q", "bridge", "human-made"]]
     items = [
@@ -186,47 +220,53 @@ def test_further_parents(rows: Rows, hgld_run: Callable[..., Any], files: Path) 
         ["E", "church", "human-made"],
     ]
     names = ["landmark", "supercategory", "kind"]
-    for also, ap, hap in (
+    for extra, ap, hap in (
         (None, 0.5, 0.475),
         ([("landmark", "Q", "river"), ("landmark", "X", "river")], (1 + 1 + 3 / 4) / 3,
          (1 / 3 + 1 / 3 + 1 / 6 + 11 / 24 + 1 / 6) / 2),
     ):  # fmt: skip
         found = hgld.evaluate(
             query, own, gallery=gallery, gallery_labels=items, levels=names, normalize=False, metrics=["AP", "H-AP"],
-            also=also,
+            extra_parents=extra,
         )  # fmt: skip
         assert found["AP_level1"] == pytest.approx(ap, abs=1e-12)
         assert found["H-AP"] == pytest.approx(hap, abs=1e-12)
     # The same as the program's: c9, a parent that no row has, is the coarsest level and needs none.
     x, y = rows
-    (files / "also.csv").write_text("level,class,also\nfine,f0,c1\nfine,f3,c9\nfine,f4,c9\n")
+    (files / "extra.csv").write_text("level,class,extra_parent\nfine,f0,c1\nfine,f3,c9\nfine,f4,c9\n")
     want = hgld_run(
-        "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--also", "also.csv", "--out", "a.json"
-    )
-    table = pd.DataFrame({"level": "fine", "class": [0, 3, 4], "also": [1, 9, 9], "source": "curated"})
-    found = hgld.evaluate(x, y, levels=["fine", "coarse"], also=table)
+        "eval", "run", "--embeddings", "e.npy", "--labels", "l.csv", "-o", "extra_parents=extra.csv",
+        "--out", "a.json",
+    )  # fmt: skip
+    table = pd.DataFrame({"level": "fine", "class": [0, 3, 4], "extra_parent": [1, 9, 9], "source": "curated"})
+    found = hgld.evaluate(x, y, levels=["fine", "coarse"], extra_parents=table)
     same(found, want)
+    former = table.rename(columns={"extra_parent": "also"})  # as earlier versions wrote it
+    same(hgld.evaluate(x, y, levels=["fine", "coarse"], extra_parents=former), want)
     texts = pd.DataFrame({"fine": [f"f{c}" for c in y[:, 0]], "coarse": [f"c{c}" for c in y[:, 1]]})
-    by_text = hgld.evaluate(x, texts, also=pd.read_csv(files / "also.csv"))
+    by_text = hgld.evaluate(x, texts, extra_parents=pd.read_csv(files / "extra.csv"))
     same(by_text, want)
     assert by_text.record["ground"]["truth_sha256"] == want["ground"]["truth_sha256"]
     assert found["H-AP"] != hgld.evaluate(x, y)["H-AP"]
     three = np.stack([y[:, 0], y[:, 0] // 2, y[:, 0] // 8], axis=1)
     for text, call in {
-        "also, row 0: the level is 'tag'; want one below the coarsest: level0": lambda: hgld.evaluate(
-            x, y, also=[("tag", 1, 2)]
+        "extra_parents, row 0: the level is 'tag'; want one below the coarsest: level0": lambda: hgld.evaluate(
+            x, y, extra_parents=[("tag", 1, 2)]
         ),
-        "also, row 0 has 2 cells": lambda: hgld.evaluate(x, y, also=[("level0", 1)]),
-        "want level, class and also": lambda: hgld.evaluate(x, y, also=pd.DataFrame({"class": [1]})),
-        "also is 'also.csv', want rows": lambda: hgld.evaluate(x, y, also="also.csv"),
-        "also, row 0: want a class": lambda: hgld.evaluate(x, y, also=[("level0", 1, None)]),
-        'also, row 0: no item is of the level1 "77", so its level2': lambda: hgld.evaluate(
-            x, three, also=[("level0", 1, 77)]
+        "extra_parents, row 0 has 2 cells": lambda: hgld.evaluate(x, y, extra_parents=[("level0", 1)]),
+        "want level, class, extra_parent": lambda: hgld.evaluate(x, y, extra_parents=pd.DataFrame({"class": [1]})),
+        "extra_parents is 'extra.csv', want rows": lambda: hgld.evaluate(x, y, extra_parents="extra.csv"),
+        "extra_parents, row 0: want a class": lambda: hgld.evaluate(x, y, extra_parents=[("level0", 1, None)]),
+        'extra_parents, row 0: no item has the level1 "77", so its level2': lambda: hgld.evaluate(
+            x, three, extra_parents=[("level0", 1, 77)]
         ),
-        "nothing to ignore": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)], ignore=y[:, 0]),
-        "form a tree, and": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)], independent=True, metrics=["R@1"]),
+        "nothing to ignore": lambda: hgld.evaluate(x, y, extra_parents=[("level0", 1, 2)], ignore=y[:, 0]),
+        "form a tree, and": lambda: hgld.evaluate(
+            x, y, extra_parents=[("level0", 1, 2)], independent=True, metrics=["R@1"]
+        ),
+        "also is now named extra_parents": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)]),
         "need a class at every level": lambda: hgld.evaluate(
-            x, np.where(np.arange(36)[:, None] > 0, y, [[0, -1]]), also=[("level0", 1, 2)]
+            x, np.where(np.arange(36)[:, None] > 0, y, [[0, -1]]), extra_parents=[("level0", 1, 2)]
         ),
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
@@ -258,6 +298,38 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
         "ignore: -2 to": lambda: hgld.evaluate(x, y, ignore=np.arange(36) - 2),
         "gallery_ignore: <U1": lambda: hgld.evaluate(x, y, gallery=x, gallery_labels=y, gallery_ignore=["a"] * 36),
         "same width": lambda: hgld.evaluate(x, y, gallery=x[:, :3], gallery_labels=y),
+        "2147483647 columns": lambda: hgld.evaluate(
+            x, np.lib.stride_tricks.as_strided(np.zeros(1, np.int64), (36, 2**31 - 1), (0, 0))
+        ),
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
+
+
+def test_files_are_read_as_by_the_program(files: Path, hgld_run: Callable[..., Any]) -> None:
+    want = hgld_run("eval", "run", "--embeddings", "e.npy", "--labels", "l.csv")
+    same(hgld.evaluate(files / "e.npy", str(files / "l.csv")), want)
+    both = hgld.evaluate(files / "e.npy", files / "l.csv", gallery=files / "e.npy", gallery_labels=files / "l.csv",
+                         levels="coarse", metrics="AP", intervals=False)  # fmt: skip
+    wide = hgld.evaluate(files / "e.npy", files / "l.csv", levels="coarse", metrics="AP", intervals=False)
+    assert (both.levels, dict(both)) == (("coarse",), dict(wide))
+    x = np.load(files / "e.npy")
+    for text, call in {
+        "labels are files and the others arrays": lambda: hgld.evaluate(x, files / "l.csv"),
+        "belong to arrays": lambda: hgld.evaluate(files / "e.npy", files / "l.csv", ignore=np.arange(36)),
+        "no such file": lambda: hgld.evaluate(files / "none.npy", files / "l.csv"),
+        "nonesuch": lambda: hgld.evaluate(files / "e.npy", files / "l.csv", levels="nonesuch"),
+    }.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            call()
+
+
+def test_a_matrix_of_zeros_and_ones_is_one_level(rows: Rows) -> None:
+    x, y = rows[0], np.array(["a", "b", "c"])[rows[1][:, 1]]
+    table = pd.get_dummies(pd.Series(y))
+    want = hgld.evaluate(x, y, intervals=False)
+    for labels in (table, table.to_numpy(), table.to_numpy().astype(int), torch.from_numpy(table.to_numpy().copy())):
+        with pytest.warns(UserWarning, match="3 classes of one level, because each row has one 1"):
+            found = hgld.evaluate(x, labels, intervals=False)
+        assert dict(found) == dict(want)
+        assert found.levels == ("class",)

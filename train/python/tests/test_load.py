@@ -71,7 +71,7 @@ def test_embeddings_are_those_of_the_program(folder: Path, name: str) -> None:
     (folder / "hgld.yaml").write_text(f"hgld: 1\ntrain:\n  {NETS[name]}\n")
     hgld_run(folder, "train", "run", "-q", "--device", "cpu", "--steps", "2", "--out", name,
              "-o", "sampler.batch=8", "-o", "sampler.m=2", "-o", "optim.lr=1e-4")  # fmt: skip
-    hgld_run(folder, "eval", "embed", "-q", "--run", name, "--out", f"{name}.npy", "flat")
+    hgld_run(folder, "embed-images", "-q", "--run", name, "--out", f"{name}.npy", "flat")
     want = np.load(folder / f"{name}.npy")
     with open(folder / f"{name}.csv") as file:
         ids = [row["id"] for row in csv.DictReader(file)]
@@ -113,7 +113,7 @@ def test_a_head_on_vectors_is_a_module(folder: Path, hidden: int) -> None:
     (folder / "hgld.yaml").unlink(missing_ok=True)
     line = f"train run -q --embeddings e.npy --labels l.csv --steps 3 --out {out} -o sampler.batch=16 -o model.dim=8"
     hgld_run(folder, *line.split(), "-o", f"model.backbone.settings.hidden={hidden}")
-    hgld_run(folder, "train", "export", "-q", "--run", out, "--of", "train", f"{out}.npy")
+    hgld_run(folder, "embed-images", "-q", "--run", out, "--split", "train", "--out", f"{out}.npy")
     with torch.no_grad():
         got = hgld.load(folder / out)(torch.from_numpy(np.load(folder / "e.npy"))).numpy()
     assert abs(got - np.load(folder / f"{out}.npy")).max() < TOLERANCE

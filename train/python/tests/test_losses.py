@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +62,7 @@ def test_value_and_gradients_are_those_of_the_program(
     x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
     want = hgld_run(
         "loss", "--loss", name, "-o", f"loss.preset={preset}", "--embeddings", "e.npy", "--labels", "l.csv",
-        "--seed", "5", "--gradient", "g.safetensors", "--threads", "1",
+        "--seed", "5", "--gradient", "g.safetensors", "-o", "threads=1",
     )  # fmt: skip
     written = read_safetensors(files / "g.safetensors")
     loss = made(name, preset=preset)
@@ -332,6 +334,131 @@ def test_xbm_is_a_second_gallery(rows: Rows) -> None:
     assert late(x[:9], y[:9]).item() == made("smooth-ap")(x[:9], y[:9]).item()
 
 
+def test_a_memory_keeps_the_newest_rows() -> None:
+    """A DataLoader's last batch is smaller unless it is dropped."""
+    memory, k = ht.XBM(ht.XBMContrastive(), 96), 0
+    for _ in range(5):
+        for n in (32, 32, 10):
+            k += 1
+            memory(torch.randn(n, 4), torch.full((n,), k))
+    kept = {int(v): int((memory.labels == v).sum()) for v in memory.labels.unique()}
+    assert kept == {15: 10, 14: 32, 13: 32, 12: 10, 11: 12}
+    old = {name: value for name, value in memory.state_dict().items() if name != "layout"}
+    ht.XBM(ht.XBMContrastive(), 96).load_state_dict(old)  # as an earlier version wrote it
+
+
+def test_a_batch_that_is_not_finite_leaves_the_memory(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    memory = ht.XBM(ht.XBMContrastive(), 72)
+    memory(x, y)
+    before = {name: value.clone() for name, value in memory.state_dict().items() if "extra" not in name}
+    bad = x.clone()
+    bad[3, 2] = float("inf")
+    assert memory(bad, y).isnan()
+    for name, value in before.items():
+        assert torch.equal(value, memory.state_dict()[name]), name
+    assert memory(x, y).isfinite()
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_checkpoint_computes_a_step_again(rows: Rows, first: bool) -> None:
+    """Activation checkpoints compute a batch twice: it joins the memory once, and draws the same numbers."""
+    from torch.utils.checkpoint import checkpoint
+
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    for make in (
+        lambda: ht.XBM(made("sup-h-ap"), 80, first=first),
+        lambda: made("blackbox-ap", preset="released"),
+        lambda: made("rambo-recall", batch_size=36),
+    ):
+        plain, again = make(), make()
+        for n in range(3):
+            a, b = (x.roll(n, 0).clone().requires_grad_() for _ in range(2))
+            plain(a, y.roll(n, 0)).backward()
+            checkpoint(again, b, y.roll(n, 0), use_reentrant=False).backward()
+            assert torch.equal(a.grad, b.grad), n
+        for name, value in plain.state_dict().items():
+            assert torch.equal(value, again.state_dict()[name]), name
+
+
+def test_an_item_without_a_class_is_a_negative(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    noise = x[::4] + 0.1
+    more, none = torch.cat([x, noise]), torch.cat([y, torch.full((9, 2), -1)])
+    own = torch.arange(36)
+    for name in ("smooth-ap", "sup-h-ap", "fast-ap", "xbm-contrastive"):
+        alone = made(name)(x, y)
+        beside = made(name)(x, y, ref_emb=more, ref_labels=none, ref_self=own)
+        classes = torch.cat([y, torch.arange(9, 18)[:, None].expand(9, 2)])
+        apart = ht.create(name)(x, y, ref_emb=more, ref_labels=classes, ref_self=own)
+        assert beside != alone
+        assert beside.item() == pytest.approx(ht.create(name)(x, y, ref_emb=more, ref_labels=none, ref_self=own).item())
+        assert beside.item() == pytest.approx(apart.item(), rel=1e-5), name
+    memory = ht.XBM(ht.SmoothAP(), 45)
+    memory(more, none)
+    assert (memory.labels[36:, 1] > 0).all()
+
+
+def test_all_pairs_of_pytorch_metric_learning_are_the_batch(rows: Rows) -> None:
+    pytest.importorskip("pytorch_metric_learning")
+    from pytorch_metric_learning import miners
+    from pytorch_metric_learning.utils import loss_and_miner_utils as pairs
+
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])[:, 0]
+    loss = ht.SmoothAP()
+    assert loss(x, y, pairs.get_all_pairs_indices(y)) == loss(x, y)
+    assert loss(x, y, pairs.get_all_triplets_indices(y)) == loss(x, y)
+    other, own = torch.cat([x[:5], x]), torch.arange(5, 41)
+    labels = torch.cat([y[:5], y])
+    given = pairs.remove_self_comparisons(pairs.get_all_pairs_indices(y, labels), own, len(labels))
+    assert loss(x, y, given, other, labels) == loss(x, y, ref_emb=other, ref_labels=labels, ref_self=own)
+    with pytest.raises(hgld.HgldError, match="leave out the miner"):
+        loss(x, y, miners.MultiSimilarityMiner()(x, y))
+    with pytest.raises(hgld.HgldError, match="labels are missing"):
+        loss(x)
+
+
+def test_wrappers_of_pytorch_metric_learning_take_the_losses(rows: Rows) -> None:
+    pytest.importorskip("pytorch_metric_learning")
+    from pytorch_metric_learning import losses
+
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])[:, 0]
+    loss = ht.pml(ht.SmoothAP())
+    want = ht.SmoothAP()(x, y)
+    assert loss(x, y) == want
+    assert losses.MultipleLosses([loss, ht.SmoothAP()])(x, y) == 2 * want
+    memory, own = losses.CrossBatchMemory(loss, 12, 72), ht.SmoothAP()
+    memory(x, y)
+    both, labels = torch.cat([x, x.flip(0)]), torch.cat([y, y.flip(0)])
+    got = memory(x.flip(0), y.flip(0))
+    assert got == own(x.flip(0), y.flip(0), ref_emb=both, ref_labels=labels, ref_self=torch.arange(36, 72))
+    views = losses.SelfSupervisedLoss(loss)(x, x + 0.1)
+    twice = torch.arange(36).repeat(2)
+    assert views == own(torch.cat([x, x + 0.1]), twice)
+
+
+@pytest.mark.parametrize("name", ["smooth-ap", "happier", "multi-similarity"])
+def test_losses_of_single_queries(rows: Rows, name: str) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    each = made(name, reduction="none")
+    for p, q in zip(each.parameters(), made(name).parameters(), strict=True):
+        assert torch.equal(p, q)
+    a, b = (x.clone().requires_grad_() for _ in range(2))
+    values = each(a, y)
+    assert values.shape == (36,)
+    whole = made(name)(b, y)
+    assert values.mean().item() == pytest.approx(whole.item(), rel=1e-5)  # each query has as many positives
+    values.mean().backward()
+    whole.backward()
+    assert a.grad is not None
+    assert b.grad is not None
+    assert torch.allclose(a.grad, b.grad, atol=1e-5 * b.grad.abs().max().item())
+    with pytest.raises(hgld.HgldError, match="no values of single queries"):
+        made("blackbox-ap", preset="released", reduction="none")
+    with pytest.raises(hgld.HgldError, match="reduction is 'sum'"):
+        made(name, reduction="sum")
+
+
 def test_errors_say_what_is_wanted(rows: Rows) -> None:
     x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
     for text, call in {
@@ -496,3 +623,100 @@ def test_a_compiled_training_has_the_same_bytes(rows: Rows) -> None:
             for a, b in zip(values(plain, net, False), values(traced, net, True), strict=True):
                 assert torch.equal(a, b)
         assert not [w.message for w in told if "ynamo" in str(w.message)]
+
+
+MAKES: dict[str, Callable[[], ht.Loss]] = {
+    "proxies": lambda: ht.HAPPIER(CLASSES, 12, seed=1),
+    "none": lambda: ht.SmoothAP(),
+    "single queries": lambda: ht.SmoothAP(reduction="none"),
+    "draws": lambda: ht.BlackBoxAP(preset="released", seed=3),
+    "keeps": lambda: ht.BlackBoxAP(preset="released", batch_memory=2, batch_size=36, seed=3),
+}
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_a_loss_is_one_node_of_a_graph(name: str, rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    torch._dynamo.reset()  # the limit of recompilations is that of a function
+    net, plain, traced = torch.nn.Linear(12, 12), MAKES[name](), MAKES[name]()
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return traced(net(x), y).mean()
+
+    run = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for k in range(3):
+        a, b = run(x.roll(k, 1)), plain(net(x.roll(k, 1)), y).mean()
+        assert torch.equal(a, b)
+        for g, h in zip(
+            torch.autograd.grad(a, [*net.parameters(), *traced.parameters()]),
+            torch.autograd.grad(b, [*net.parameters(), *plain.parameters()]),
+            strict=True,
+        ):
+            assert torch.allclose(g, h, rtol=1e-6, atol=1e-9)
+    assert plain.steps == traced.steps == 3
+    loss = MAKES[name]()
+    program = torch.export.export(loss, (x, y))
+    assert torch.equal(program.module()(x, y), MAKES[name]()(x, y))
+    assert [str(n.target) for n in program.graph.nodes if "hgld" in str(n.target)] == ["hgld.loss.default"]
+
+
+@pytest.mark.parametrize("name", ["proxies", "none", "single queries", "draws"])
+def test_vmap_and_grad_are_loops(name: str, rows: Rows) -> None:
+    y = torch.from_numpy(rows[1])
+    seeds = torch.stack([torch.from_numpy(rows[0]).roll(k, 1) for k in range(3)])
+    loss = MAKES[name]()
+    loss.eval()
+    leaf = seeds.clone().requires_grad_()
+    values = torch.stack([loss(leaf[k], y) for k in range(3)])
+    values.sum().backward()
+    assert torch.equal(torch.vmap(lambda x: loss(x, y))(seeds), values)
+    found = torch.vmap(torch.func.grad(lambda x: loss(x, y).sum()))(seeds)
+    assert leaf.grad is not None
+    assert torch.allclose(found, leaf.grad, rtol=1e-6, atol=1e-9)
+
+
+def test_an_ensemble_of_proxies(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss, proxies = ht.HAPPIER(CLASSES, 12), torch.randn(3, 9, 12)
+
+    def of(p: torch.Tensor) -> torch.Tensor:
+        value: torch.Tensor = functional_call(loss, {"proxies": p}, (x, y))
+        return value
+
+    found = torch.vmap(torch.func.grad(of))(proxies)
+    for p, g in zip(proxies, found, strict=True):
+        leaf = p.clone().requires_grad_()
+        (want,) = torch.autograd.grad(of(leaf), leaf)
+        assert torch.allclose(g, want, rtol=1e-6, atol=1e-9)
+
+
+def test_a_saved_program_runs_in_another_process(rows: Rows, tmp_path: Path) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    loss = MAKES["proxies"]()
+    torch.export.save(torch.export.export(loss, (x, y)), tmp_path / "loss.pt2")
+    np.save(tmp_path / "x.npy", rows[0])
+    np.save(tmp_path / "y.npy", rows[1])
+    code = (
+        "import numpy, torch, hgld.torch\n"
+        "x, y = (torch.from_numpy(numpy.load(f'{n}.npy')) for n in 'xy')\n"
+        "print(torch.export.load('loss.pt2').module()(x, y).item())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == loss(x, y).item()
+
+
+def test_an_evaluation_is_one_node_of_a_graph(rows: Rows) -> None:
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    keys = ["H-AP", "R@1_level1"]
+
+    def score(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return ht.measure(2 * x, y, keys, ties="average")
+
+    torch._dynamo.reset()
+    found = torch.compile(score, fullgraph=True, backend="aot_eager")(x, y)
+    whole = hgld.evaluate(2 * x, y, metrics=["H-AP", "R@1"], ties="average", intervals=False)
+    assert found.tolist() == [whole[key] for key in keys]
+    for text, key in {"unknown metric": "X@1", "no 'R@1'; want one of R@1_level0, R@1_level1": "R@1"}.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            ht.measure(x, y, key)

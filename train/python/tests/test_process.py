@@ -220,6 +220,13 @@ def test_another_thread_may_evaluate() -> None:
     assert found == [hgld.evaluate(x, y, intervals=False)["AP_level0"]]
 
 
+def leave(queue: multiprocessing.Queue[list[float]]) -> None:
+    """Ends a child at once: a thread of gloo that outlives its interpreter aborts the process now and then."""
+    queue.close()
+    queue.join_thread()
+    os._exit(0)
+
+
 def distributed(rank: int, world: int, file: str, queue: multiprocessing.Queue[list[float]]) -> None:
     """A step of DistributedDataParallel on this process's share of the rows."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world)
@@ -231,8 +238,50 @@ def distributed(rank: int, world: int, file: str, queue: multiprocessing.Queue[l
     value.backward()
     random = ht.BlackBoxAP(preset="released", seed=rank)  # all draw what the first draws
     queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item()])
+    with pytest.raises(hgld.HgldError, match="proxies of the loss differ between processes"):
+        ht.HAPPIER([6, 3], 5, seed=rank)(model(x[share]), y[share])
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
+    leave(queue)
+
+
+def test_all_processes_embed_all_images(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    queue: multiprocessing.Queue[list[float]] = context.Queue()
+    children = [context.Process(target=embedding, args=(r, 2, str(tmp_path / "store"), queue)) for r in range(2)]
+    for c in children:
+        c.start()
+    for _ in children:
+        assert queue.get(timeout=120) == [float(v) for v in range(7)] + [1.0]
+    for c in children:
+        c.join(60)
+        assert c.exitcode == 0
+
+
+class Seven(torch.utils.data.Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Images whose only pixel is their row, as Shards has them."""
+
+    labels = torch.arange(7)[:, None] % 3
+    names = np.array([[f"c{i % 3}"] for i in range(7)], dtype=object)
+
+    def __len__(self) -> int:
+        return 7
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.tensor([float(i)]), self.labels[i]
+
+    def id(self, i: int) -> str:
+        return str(i)
+
+
+def embedding(rank: int, world: int, file: str, queue: multiprocessing.Queue[list[float]]) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=world)
+    net = torch.nn.Identity()
+    found = ht.embed(net, Seven(), batch_size=2)  # type: ignore[arg-type]
+    queue.put([*found.vectors[:, 0].tolist(), float(net.training)])
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+    leave(queue)
 
 
 def training() -> tuple[torch.nn.Module, ht.Loss, torch.Tensor, torch.Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import subprocess
@@ -72,9 +73,41 @@ def test_items_are_the_pictures_with_their_classes(folder: Path, shards: ht.Shar
 def test_held_out_classes_are_those_of_a_training(folder: Path) -> None:
     rest = ht.Shards(folder / "shards", hold_out=0.34)
     held = ht.Shards(folder / "shards", hold_out=0.34, held_out=True)
-    assert (rest.num_classes[0], held.num_classes[0]) == (4, 2)
-    assert not set(rest.classes[0]) & set(held.classes[0])
+    assert (rest.num_classes[0], held.num_classes[0]) == (4, KINDS)
+    assert not set(rest.names[:, 0]) & set(held.names[:, 0])
     assert rest.labels[:, 0].unique().tolist() == [0, 1, 2, 3]
+    assert held.labels[:, 0].unique().tolist() == [4, 5]
+    whole = ht.Shards(folder / "shards")
+    with pytest.raises(hgld.HgldError, match="number their classes differently"):
+        hgld.evaluate(np.eye(20), rest.labels, gallery=np.eye(30, 20), gallery_labels=whole.labels)
+
+
+def test_splits_have_one_numbering(tmp_path: Path) -> None:
+    """A class of the queries without an image in the gallery moves no other class."""
+    lines = ["path,label,split"]
+    for i, kind in enumerate("abcde"):
+        for split in ("train", "query", "gallery"):
+            if (kind, split) in (("a", "gallery"), ("d", "train"), ("b", "train")):
+                continue
+            name = f"{kind}_{split}.png"
+            Image.new("RGB", (24, 24), (40 * i, len(split), 255 - 40 * i)).save(tmp_path / name)
+            lines.append(f"{name},{kind},{split}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    line = "hgld shards build -q --input t.csv --out s"
+    subprocess.run(line.split(), cwd=tmp_path, check=True)
+    train, query, gallery = (ht.Shards(tmp_path / "s", split) for split in ("train", "query", "gallery"))
+    assert (train.classes[0], train.num_classes[0]) == (["a", "c", "e"], 3)
+    assert query.classes[0] == gallery.classes[0] == ["a", "c", "e", "b", "d"]
+    assert sorted(query.names[:, 0]) == list("abcde")
+    assert sorted(gallery.names[:, 0]) == list("bcde")
+    x = {name: np.eye(5)[i] for i, name in enumerate("abcde")}
+    sides = [np.stack([x[name] for name in s.names[:, 0]]) for s in (query, gallery)]
+    sides[1] += 0.01  # another image
+    found = [
+        hgld.evaluate(sides[0], q, gallery=sides[1], gallery_labels=g, metrics=["R@1"], intervals=False)
+        for q, g in ((query.labels, gallery.labels), (query.names, gallery.names))
+    ]
+    assert [f["R@1_level0"] for f in found] == [1, 1]
 
 
 def test_what_cannot_be_read_is_an_error(folder: Path, tmp_path: Path) -> None:
@@ -118,6 +151,39 @@ def test_workers_load_the_batches(shards: ht.Shards, method: str) -> None:
             assert torch.equal(pixels[-1], shards[batch[-1]][0])
 
 
+def test_processes_share_each_batch(shards: ht.Shards) -> None:
+    whole = list(ht.BatchSampler(shards, batch_size=8, seed=3))
+    for world in (2, 4):
+        shares = [list(ht.BatchSampler(shards, batch_size=8, seed=3, rank=r, world=world)) for r in range(world)]
+        assert [[*itertools.chain(*parts)] for parts in zip(*shares, strict=True)] == whole
+    one = ht.BatchSampler(shards, batch_size=8, rank=1, world=4)
+    assert (one.batch_size, len(one)) == (2, len(whole))
+    for text, arguments in {"belong together": {"rank": 1}, "less than world": {"rank": 2, "world": 2}}.items():
+        with pytest.raises(hgld.HgldError, match=text):
+            ht.BatchSampler(shards, **arguments)
+    with pytest.raises(hgld.HgldError, match="use_distributed_sampler=False"):
+        ht.BatchSampler(torch.utils.data.SequentialSampler(range(30)))  # type: ignore[arg-type]
+    with pytest.raises(hgld.HgldError, match="no equal shares"):
+        next(iter(ht.BatchSampler(shards, batch_size=8, rank=0, world=3)))
+
+
+def test_accelerate_divides_each_batch_once(shards: ht.Shards) -> None:
+    loader = pytest.importorskip("accelerate.data_loader")
+    whole = list(ht.BatchSampler(shards, batch_size=8, seed=3))
+    for split in (False, True):
+        shares = []
+        for rank in range(2):
+            part = loader.BatchSamplerShard(ht.BatchSampler(shards, batch_size=8, seed=3), 2, rank, split)
+            shares.append(list(part))
+            assert len(part) == len(whole)
+        assert [a + b for a, b in zip(*shares, strict=True)] == whole
+
+
+def test_batches_of_one_class_are_warned_of(shards: ht.Shards) -> None:
+    with pytest.warns(UserWarning, match="8 rows of one class: no query has a negative"):
+        ht.BatchSampler(shards.labels[:, 1], batch_size=8, samples_per_class=8)
+
+
 def test_epochs_differ_and_can_be_chosen(shards: ht.Shards) -> None:
     sampler = ht.BatchSampler(shards, batch_size=8, seed=3)
     epochs = [list(sampler) for _ in range(3)]
@@ -140,7 +206,7 @@ def test_batches_are_those_of_a_training(
     line = "hgld train run -q --device cpu --steps 12 --seed 9 --out run --allow-command"
     more = [f"data={folder / 'shards'}", "model.dim=4", "input.size=8", "input.resize=8", "sampler.batch=16",
             f"sampler.name={name}", f"loss.settings.command=[{sys.executable}, sees.py]", "loss.name=external",
-            "model.backbone.settings.widths=[4]", "model.backbone.settings.strides=[4]", "run.watch=validation",
+            "model.backbone.settings.widths=[4]", "model.backbone.settings.strides=[4]", "run.eval_on=validation",
             f"sampler.settings={json.dumps(settings)}"]  # fmt: skip
     words = [*line.split(), *(w for s in more for w in ("-o", s))]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=250)

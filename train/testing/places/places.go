@@ -9,7 +9,7 @@ import (
 	"image/png"
 	"sync"
 
-	"hgld/internal/sketch"
+	"hgld/internal/testing/sketch"
 	"hgld/labels"
 )
 

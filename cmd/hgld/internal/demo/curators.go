@@ -3,6 +3,7 @@ package demo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hgld/curate"
@@ -44,7 +45,7 @@ func moveAll(w *world, session *curate.Session, wants func(worldTag) string,
 	chosen := map[string][]curate.Ref{}
 	for _, tag := range w.tags {
 		ref := curate.Ref{Name: tag.name()}
-		if _, found := session.Find(ref); !found || containsRef(chosen[wants(tag)], ref) {
+		if _, found := session.Find(ref); !found || slices.Contains(chosen[wants(tag)], ref) {
 			continue
 		}
 		chosen[wants(tag)] = append(chosen[wants(tag)], ref)
@@ -77,15 +78,6 @@ func moveAll(w *world, session *curate.Session, wants func(worldTag) string,
 		}
 	}
 	return nil
-}
-
-func containsRef(list []curate.Ref, r curate.Ref) bool {
-	for _, x := range list {
-		if x.Name == r.Name && x.QID == r.QID {
-			return true
-		}
-	}
-	return false
 }
 
 // curateBlind writes the logs of two curators who work independently, and of the adjudicator

@@ -33,9 +33,7 @@ type Options struct {
 	// Steps is the number of training steps per model. Threads is the number of CPU threads for
 	// training; 0 means one per processor.
 	Steps, Threads int
-
-	// Device is the compute device, as hgld.yaml names it.
-	Device string
+	Device         string // the compute device, as hgld.yaml names it
 
 	// Stdout receives the progress of every step. Stderr receives the messages of a failing
 	// command.
@@ -126,13 +124,13 @@ func Run(ctx context.Context, o Options) error {
 	if d.dir, err = makeFolder(o.Folder); err != nil {
 		return err
 	}
-	d.say("hgld demo: %d landmarks, %d different tags, in %s\n", len(w.landmarks), len(w.tags), d.dir)
+	d.log("hgld demo: %d landmarks, %d different tags, in %s\n", len(w.landmarks), len(w.tags), d.dir)
 	stages := d.stages()
 	for i, s := range stages {
 		if ctx.Err() != nil {
 			return &StoppedError{d.dir}
 		}
-		d.say("\n%d/%d %s: %s\n", i+1, len(stages), s.name, s.about)
+		d.log("\n%d/%d %s: %s\n", i+1, len(stages), s.name, s.about)
 		if err := s.run(); err != nil && ctx.Err() != nil {
 			return &StoppedError{d.dir}
 		} else if err != nil {
@@ -143,8 +141,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	d.say("\nsha256 of labels and table: %s\n%s, in %.0f s\n", hash, d.path("report.html"), time.Since(start).Seconds())
-	d.say("\nThe folder is a project. Next:\n  cd %s\n  hgld status\n", d.dir)
+	d.log("\nsha256 of labels and table: %s\n%s, in %.0f s\n", hash, d.path("report.html"), time.Since(start).Seconds())
+	d.log("\nThe folder is a project. Next:\n  cd %s\n  hgld status\n", d.dir)
 	return nil
 }
 
@@ -171,7 +169,7 @@ func makeFolder(out string) (string, error) {
 // path returns the path of a file of the project.
 func (d *demo) path(name string) string { return filepath.Join(d.dir, filepath.FromSlash(name)) }
 
-func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.o.Stdout, format, args...) }
+func (d *demo) log(format string, args ...any) { fmt.Fprintf(d.o.Stdout, format, args...) }
 
 // inProject marks an argument as a path in the project. Output shows it without the folder, as
 // a user types it there.
@@ -189,7 +187,7 @@ func (d *demo) hgld(show int, command string, args ...string) (line, out string,
 			given[i] = d.path(name)
 		}
 	}
-	d.say("  $ %s\n", line)
+	d.log("  $ %s\n", line)
 	var stdout, stderr bytes.Buffer
 	if err := d.o.Run(d.ctx, &stdout, &stderr, d.dir, command, given...); err != nil {
 		io.Copy(d.o.Stderr, &stderr)
@@ -198,7 +196,7 @@ func (d *demo) hgld(show int, command string, args ...string) (line, out string,
 	out = strings.ReplaceAll(stdout.String(), d.dir+string(filepath.Separator), "")
 	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
 	for _, l := range lines[:min(show, len(lines))] {
-		d.say("    %s\n", l)
+		d.log("    %s\n", l)
 	}
 	return line, out, nil
 }

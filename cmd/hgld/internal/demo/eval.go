@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"hgld/train/history"
+	"hgld/internal/texttable"
+	"hgld/train/experiment/runs"
 )
 
 // columns lists the metrics of the demo's table with their headings.
@@ -32,18 +33,18 @@ func (t *table) best(row, column int) bool {
 
 // String formats the table for the terminal.
 func (t *table) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s", "")
+	rows := [][]string{{""}}
 	for _, c := range columns {
-		fmt.Fprintf(&b, "%13s", c.head)
+		rows[0] = append(rows[0], c.head)
 	}
 	for i, name := range t.names {
-		fmt.Fprintf(&b, "\n%-12s", name)
+		row := []string{name}
 		for _, v := range t.values[i] {
-			fmt.Fprintf(&b, "%13.1f", v)
+			row = append(row, fmt.Sprintf("%.1f", v))
 		}
+		rows = append(rows, row)
 	}
-	return b.String() + "\n"
+	return texttable.Format("%-12s"+strings.Repeat(" %12s", len(columns)), rows...)
 }
 
 // eval evaluates the untrained network and both models on landmarks that were held out of
@@ -62,7 +63,7 @@ func (d *demo) eval() error {
 		if err != nil {
 			return err
 		}
-		result, err := history.ReadResult(d.path(m.out))
+		result, err := runs.ReadResult(d.path(m.out))
 		if err != nil {
 			return err
 		}
@@ -75,8 +76,8 @@ func (d *demo) eval() error {
 		d.note("eval", command, "mAP@R %.1f, H-AP %.1f", row[slices.IndexFunc(columns, keyed("mAP@R_level0"))],
 			row[slices.IndexFunc(columns, keyed("H-AP"))])
 	}
-	d.say("\n%s", indent(d.table.String(), "  "))
-	d.say("  %d queries of landmarks that neither model has seen, each against all others; percent\n", d.queries)
+	d.log("\n%s", indent(d.table.String(), "  "))
+	d.log("  %d queries of landmarks that neither model has seen, each against all others; percent\n", d.queries)
 	return nil
 }
 

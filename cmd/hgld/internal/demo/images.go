@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"hgld/internal/atomicfile"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/sketch"
 )
 
 const (

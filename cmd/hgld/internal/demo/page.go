@@ -9,7 +9,7 @@ import (
 	"hgld/internal/atomicfile"
 	"hgld/internal/report"
 	"hgld/labels"
-	"hgld/train/history"
+	"hgld/train/experiment/runs"
 )
 
 const (
@@ -135,24 +135,27 @@ func (d *demo) picture(data Pictures, q, i int) (report.Picture, error) {
 
 // reportCurves plots the losses that the runs recorded.
 func (d *demo) reportCurves(r *report.Page) error {
-	var curves []report.Line
+	p := report.Plot{XLabel: "step", YLabel: "loss"}
 	for _, name := range models {
-		run, err := history.Read(d.path("runs/" + name))
+		run, err := runs.Read(d.path("runs/" + name))
 		if err != nil {
 			return err
 		}
-		line := report.Line{Name: name}
-		for _, e := range run.Steps() {
-			if e.Loss != nil {
-				line.Values = append(line.Values, *e.Loss)
-			}
+		points, _, err := run.Curve("loss", 0)
+		if err != nil {
+			return err
 		}
-		curves = append(curves, line)
+		p.Curves = append(p.Curves, report.Curve{Name: name, Points: points})
 	}
-	r.CurvesNote = "The loss by step, as a running mean. The two losses measure different things: their heights are " +
-		"not to be compared."
-	r.Curves = report.Lines(curves, "loss")
-	return nil
+	drawing, err := p.Draw()
+	if err != nil {
+		return err
+	}
+	picture, err := drawing.Inline("loss by step")
+	r.Figures = []report.Figure{{Title: "Training", Picture: picture,
+		Note: "The loss by step, as a running mean. The two losses measure different things: their heights are not " +
+			"to be compared."}}
+	return err
 }
 
 // reportTree adds the curated hierarchy.
@@ -169,9 +172,14 @@ func (d *demo) reportTree(r *report.Page) error {
 	for _, t := range draft.Tags {
 		landmarks[t.Name] = t.Landmarks
 	}
-	groups := make([]report.Group, len(h.Levels[1].Classes))
+	type branch struct {
+		report.Group
+		parent string
+		count  int // of landmarks
+	}
+	groups := make([]branch, len(h.Levels[1].Classes))
 	for i, c := range h.Levels[1].Classes {
-		groups[i] = report.Group{Name: c.Name, Parent: h.Levels[2].Classes[c.Parent].Name}
+		groups[i] = branch{Group: report.Group{Name: c.Name}, parent: h.Levels[2].Classes[c.Parent].Name}
 	}
 	left := 0
 	for _, c := range h.Levels[0].Classes {
@@ -181,15 +189,17 @@ func (d *demo) reportTree(r *report.Page) error {
 		}
 		n := landmarks[c.Name]
 		g := &groups[c.Parent]
-		g.Members, g.Count = append(g.Members, report.Member{Name: c.Name, Count: n}), g.Count+n
+		g.Members, g.count = append(g.Members, report.Member{Name: c.Name, Count: n}), g.count+n
 	}
-	for i := range groups {
-		slices.SortStableFunc(groups[i].Members, func(a, b report.Member) int { return cmp.Compare(b.Count, a.Count) })
-	}
-	slices.SortStableFunc(groups, func(a, b report.Group) int {
-		return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(b.Count, a.Count))
+	slices.SortStableFunc(groups, func(a, b branch) int {
+		return cmp.Or(cmp.Compare(a.parent, b.parent), cmp.Compare(b.count, a.count))
 	})
-	r.Groups = groups
+	for _, g := range groups {
+		slices.SortStableFunc(g.Members, func(a, b report.Member) int { return cmp.Compare(b.Count, a.Count) })
+		g.Note = fmt.Sprintf("%s · %d landmarks", g.parent, g.count)
+		r.Groups = append(r.Groups, g.Group)
+	}
+	r.GroupsTitle = "The hierarchy"
 	r.GroupsNote = fmt.Sprintf("%d supercategories of %d tags; %d tags were dropped because they name no kind of "+
 		"landmark.",
 		len(groups), len(h.Levels[0].Classes)-left, left)

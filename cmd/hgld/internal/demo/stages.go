@@ -7,7 +7,7 @@ import (
 
 	"hgld/curate"
 	"hgld/internal/atomicfile"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 // clusters is the number of clusters in the draft.
@@ -24,6 +24,7 @@ const (
 const projectText = `# The demo's project. hgld config show --origin lists everything that is in force.
 hgld: 1
 device: %s
+threads: %d
 scrape:
   split: train
   base_url: %s   # gone when the demo ends; its pages are kept in scrape/
@@ -50,7 +51,6 @@ train:
   loss: {name: happier}
   optim: {lr: 0.003}
   steps: %d
-  run: {threads: %d}
 eval:
   run: runs/happier
 `
@@ -70,7 +70,7 @@ func (d *demo) scrape() error {
 		return err
 	}
 	defer stop()
-	project := fmt.Sprintf(projectText, d.o.Device, url, clusters, pictureSize-8, pictureSize-8, d.o.Steps, d.o.Threads)
+	project := fmt.Sprintf(projectText, d.o.Device, d.o.Threads, url, clusters, pictureSize-8, pictureSize-8, d.o.Steps)
 	if err := atomicfile.WriteFile(d.path("hgld.yaml"), []byte(project)); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (d *demo) train() error {
 		if err != nil {
 			return err
 		}
-		d.say("    %s: %d steps in %.1f s\n", name, d.o.Steps, time.Since(start).Seconds())
+		d.log("    %s: %d steps in %.1f s\n", name, d.o.Steps, time.Since(start).Seconds())
 		d.note("train", command, "%s, %d steps on the CPU", name, d.o.Steps)
 	}
 	return nil

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"hgld/internal/crash"
-	"hgld/internal/sketch"
+	"hgld/internal/testing/sketch"
 	"hgld/labels"
-	"hgld/scrape/fakecommons"
+	"hgld/scrape/testing/fakecommons"
 )
 
 //go:embed tags.tsv

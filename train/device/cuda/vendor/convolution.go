@@ -23,7 +23,7 @@ const (
 // [K,R,S,C/Groups], or of one of its gradients.
 type Convolution struct {
 	Kind ConvolutionKind // what is computed
-	Type device.DType    // of x, w and y: F32 or BF16; F32 in GradW
+	Type device.DType    // of x, w and y, or dx, dw and dy: F32 or BF16
 
 	N, H, W, C           int // of x
 	K, R, S              int // of w: filters and their sides
@@ -46,7 +46,7 @@ type Convolution struct {
 	AlignX, AlignW, AlignY, AlignResidual, AlignBias, AlignMask int
 }
 
-// Images are the arguments of a convolution, addresses on the card. In gradients X, W and Y are
+// Images are the arguments of a convolution, addresses on the GPU. In gradients X, W and Y are
 // those of dx, dw and dy.
 type Images struct{ X, W, Y, Residual, Bias, Mask uint64 }
 
@@ -55,11 +55,10 @@ type convolutionPlan struct {
 	made      *descriptors // the plan and all that it refers to
 	plan      uintptr
 	workspace int
-	tensors   []tensor    // with memory
-	legacy    *legacyPlan // in place of plan
-	passed    int         // suitable algorithms that were passed over, up to Convolution.Plan
-	engine    int         // number of the algorithm among cuDNN's
-	notes     []int32     // what cuDNN says of it
+	tensors   []tensor // with memory
+	passed    int      // suitable algorithms that were passed over, up to Convolution.Plan
+	engine    int      // number of the algorithm among cuDNN's
+	notes     []int32  // what cuDNN says of it
 	err       error
 }
 
@@ -92,7 +91,7 @@ func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued 
 		return true, nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code >= dnnInternalError && (e.Call == "cudnnBackendExecute" || p.legacy != nil) {
+	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
 		return true, err // the result may be half written
 	}
 	p.err = err
@@ -131,20 +130,14 @@ func (c Convolution) String() string {
 
 // String describes what executes a convolution.
 func (p *convolutionPlan) String() string {
-	switch {
-	case p.err != nil:
+	if p.err != nil {
 		return strings.ReplaceAll(p.err.Error(), "\n", "; ")
-	case p.legacy != nil:
-		return fmt.Sprintf("algorithm %d of cuDNN's older functions, %d bytes of workspace", p.legacy.algorithm, p.workspace)
 	}
 	return fmt.Sprintf("engine %d %s, %d bytes of workspace", p.engine, notesText(p.notes), p.workspace)
 }
 
 // execute runs a plan on the arguments.
 func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
-	if p.legacy != nil {
-		return p.legacy.execute(a, workspace)
-	}
 	s := &descriptors{d: d}
 	var ids []int64
 	var pointers []uintptr
@@ -199,12 +192,6 @@ func (d *dnn) planned(c Convolution) *convolutionPlan {
 		p.keep(d.kept, c)
 	} else {
 		p.err = errors.Join(p.err, p.made.free())
-		older, err := d.planLegacy(c, p.passed)
-		if err == nil {
-			p.legacy, p.workspace, p.err = older, older.workspace, nil
-		} else {
-			p.err = errors.Join(p.err, err)
-		}
 	}
 	return p
 }
@@ -306,7 +293,7 @@ func (p *convolutionPlan) try(config uintptr, c Convolution) error {
 	return nil
 }
 
-// planFor makes the description of a plan for the card.
+// planFor makes the description of a plan for the GPU.
 func (s *descriptors) planFor() uintptr {
 	plan := s.new(ofPlan)
 	if s.d.described == 0 {
@@ -381,7 +368,7 @@ func (c Convolution) tensors() []tensor {
 // operations describes a convolution: its operations in order.
 func (c Convolution) operations(s *descriptors) ([]uintptr, error) {
 	kind, ok := dataTypes[c.Type]
-	if !ok || c.Kind == GradW && c.Type != device.F32 { // dw would have its type
+	if !ok {
 		return nil, fmt.Errorf("cuDNN has no %v that we take: %w", c, ErrNoPlan)
 	}
 	w := s.images(tensorW, kind, c.AlignW, c.K, c.R, c.S, c.C/c.Groups)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"hgld/internal/dlopen"
 )
@@ -14,11 +15,10 @@ type dnn struct {
 	path   string
 	handle uintptr
 	plans  map[Convolution]*convolutionPlan
-	legacy *legacy   // nil: a version that has it no longer
 	kept   planStore // of other runs
 
-	// described is the description of a card for which plans are made where there is none. They
-	// cannot be executed. 0: the card of the handle.
+	// described is the description of a GPU for which plans are made where there is none. They
+	// cannot be executed. 0: the GPU of the handle.
 	described uintptr
 
 	create        uintptr `name:"cudnnCreate"`
@@ -46,7 +46,12 @@ const dnnGraph = "libcudnn_graph.so.9"
 // own parts or the cuBLASLt of its CUDA, so it is not called without them.
 func openDnn(find Find, driver int) (*dnn, Found) {
 	found := Found{Name: "cuDNN"}
-	lib, err := openFirst(find, "libcudnn.so.9")
+	lib, err := openFirst(func(name string) []string {
+		return newest(find(name), func(toolkit int) bool {
+			return toolkit <= ofDriver(driver) && slices.ContainsFunc(find(fmt.Sprintf("libcublasLt.so.%d", toolkit)),
+				func(path string) bool { return where(path) != "" })
+		})
+	}, "libcudnn.so.9")
 	if err != nil {
 		found.Err = err
 		return nil, found
@@ -59,9 +64,6 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 	if err := beside(lib, dnnGraph); err != nil {
 		found.Err = fmt.Errorf("%s lacks %s, a part of cuDNN: %w", lib.Path, dnnGraph, err)
 		return nil, found
-	}
-	if older := new(legacy); lib.Functions(older) == nil {
-		d.legacy = older
 	}
 	n, toolkit := int(dlopen.Call(d.getVersion)), int(dlopen.Call(d.getCudart))/1000
 	found.Version = version(n)
@@ -110,9 +112,6 @@ func (d *dnn) close() error {
 	var errs []error
 	for _, p := range d.plans {
 		errs = append(errs, p.made.free())
-		if p.legacy != nil {
-			errs = append(errs, p.legacy.close())
-		}
 	}
 	d.plans = nil
 	return errors.Join(append(errs, d.call("cudnnDestroy", d.destroy, d.handle))...)

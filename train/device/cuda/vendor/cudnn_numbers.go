@@ -114,21 +114,4 @@ const (
 
 	dnnInternalError   = 4000 // CUDNN_STATUS_INTERNAL_ERROR
 	dnnExecutionFailed = 5000 // CUDNN_STATUS_EXECUTION_FAILED
-
-	channelsLast    = 1 // CUDNN_TENSOR_NHWC
-	deterministic   = 1 // CUDNN_DETERMINISTIC
-	mathTensorCore  = 1 // CUDNN_TENSOR_OP_MATH
-	mathConverting  = 2 // CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
-	mathMultiplyAdd = 3 // CUDNN_FMA_MATH
-
-	activationReLU     = 1 // CUDNN_ACTIVATION_RELU
-	activationIdentity = 5 // CUDNN_ACTIVATION_IDENTITY
-	propagateNaN       = 1 // CUDNN_PROPAGATE_NAN
-
-	forwardImplicit    = 0 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM
-	forwardPrecomputed = 1 // CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM
-	forwardGEMM        = 2 // CUDNN_CONVOLUTION_FWD_ALGO_GEMM
-	forwardDirect      = 3 // CUDNN_CONVOLUTION_FWD_ALGO_DIRECT
-	dataImplicit       = 1 // CUDNN_CONVOLUTION_BWD_DATA_ALGO_1
-	filterImplicit     = 1 // CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
 )

@@ -20,10 +20,10 @@ import (
 // process. By default it is hgld/cudnn in the user's cache.
 const PlansVariable = "HGLD_CUDA_PLANS"
 
-// planStore keeps the plans of one version of cuDNN for one kind of card. Compiling one takes 0.2 to 10 s; from its
+// planStore keeps the plans of one version of cuDNN for one kind of GPU. Compiling one takes 0.2 to 10 s; from its
 // JSON, which holds the code, cuDNN makes it again in 1 to 3 ms.
 type planStore struct {
-	card string // version of cuDNN, kind of card and driver
+	card string // version of cuDNN, kind of GPU and driver
 	dir  string // "": within the process alone
 	off  bool
 }
@@ -45,7 +45,7 @@ var kept struct {
 	plans map[string]*keptPlan
 }
 
-// newPlanStore returns the store of a card. Plans that no run has used for a quarter of a year are removed.
+// newPlanStore returns the store of a GPU. Plans that no run has used for a quarter of a year are removed.
 func newPlanStore(card string) planStore {
 	s := planStore{card: strings.Map(fileLetter, card)}
 	switch dir := os.Getenv(PlansVariable); dir {

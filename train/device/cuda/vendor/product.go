@@ -25,7 +25,7 @@ type Product struct {
 	AlignA, AlignB, AlignOut, AlignAdd, AlignBias int
 }
 
-// Factors are the arguments of a product: addresses on the card and numbers.
+// Factors are the arguments of a product: addresses on the GPU and numbers.
 type Factors struct {
 	Out, A, B, Add, Bias uint64  // dst, a, b, add, which may be dst, and the bias
 	Alpha, Beta          float32 // factors of the product and of add

@@ -3,14 +3,13 @@
 package vendor
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"hgld/internal/dlopen"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 )
 
@@ -34,7 +33,7 @@ func TestRealLibrariesOpenWithAllFunctions(t *testing.T) {
 	}
 }
 
-// Descriptions need no card: the real libraries check attributes, their types and whether they
+// Descriptions need no GPU: the real libraries check attributes, their types and whether they
 // fit together.
 func TestRealCuDNNAcceptsOurDescriptions(t *testing.T) {
 	d, found := openDnn(find, anyDriver)
@@ -63,9 +62,6 @@ func descriptions() (all []Convolution) {
 		AlignBias: 4, AlignMask: 16}
 	for _, dtype := range []device.DType{device.F32, device.BF16} {
 		for _, kind := range []ConvolutionKind{Forward, GradX, GradW} {
-			if kind == GradW && dtype == device.BF16 {
-				continue
-			}
 			for epilogue := range 8 {
 				c := base
 				c.Type, c.Kind = dtype, kind
@@ -84,59 +80,12 @@ func descriptions() (all []Convolution) {
 	return all
 }
 
-// The older functions take the same convolutions, except those that they would round, and compute the
-// same sizes.
-func TestRealCuDNNAcceptsOurOlderDescriptions(t *testing.T) {
-	d, found := openDnn(find, anyDriver)
-	if found.Err != nil {
-		t.Fatal(found.Err)
-	}
-	if d.legacy == nil {
-		t.Fatal("the library has no older functions")
-	}
-	var sizes struct {
-		output uintptr `name:"cudnnGetConvolution2dForwardOutputDim"`
-	}
-	lib, err := dlopen.Open(found.Path)
-	if err == nil {
-		err = lib.Functions(&sizes)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	described := 0
-	for _, c := range descriptions() {
-		p := &legacyPlan{d: d, calls: d.legacy.of(c.Kind), tensors: map[tensor]uintptr{}}
-		err := p.describe(c)
-		if err == nil {
-			described++
-			var out [4]int32
-			err = d.call("cudnnGetConvolution2dForwardOutputDim", sizes.output, p.geometry, p.tensors[tensorX],
-				p.tensors[tensorW], dlopen.Address(&out[0]), dlopen.Address(&out[1]), dlopen.Address(&out[2]),
-				dlopen.Address(&out[3]))
-			if want := [4]int32{int32(c.N), int32(c.K), int32(c.OutHeight), int32(c.OutWidth)}; err != nil || out != want {
-				t.Errorf("%+v: the result has sizes %v, %v, want %v", c, out, err, want)
-			}
-		} else if !errors.Is(err, ErrNoPlan) {
-			t.Errorf("%+v: %v", c, err)
-		}
-		if err := p.close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if described < 20 {
-		t.Errorf("%d convolutions were described", described)
-	}
-}
-
 // cuDNN ends the process where it does not find its parts.
 func TestRealCuDNNWithoutItsPartsIsNotCalled(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range find("libcudnn.so.9") {
 		if data, err := os.ReadFile(path); err == nil {
-			if err := os.WriteFile(filepath.Join(dir, "libcudnn.so.9"), data, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "libcudnn.so.9"), data, 0o755))
 		}
 	}
 	_, found := openDnn(func(name string) []string { return []string{filepath.Join(dir, name)} }, anyDriver)

@@ -4,8 +4,8 @@
 //
 // A shape gets a plan on its first use, which is kept, also for other runs: the library's heuristic proposes
 // algorithms in a fixed order, and the first that is deterministic and fits into the workspace
-// is taken. The same shapes therefore give the same bytes in every run with the same card and
-// library. Other cards and other versions may add up in another order.
+// is taken. The same shapes therefore give the same bytes in every run with the same GPU and
+// library. Other GPUs and other versions may add up in another order.
 package vendor
 
 import (
@@ -35,7 +35,7 @@ type Libraries struct {
 }
 
 // Open opens the libraries that work with a driver for the given CUDA version (13000 is 13.0).
-// Their work goes to a stream. card names the kind of card: cuDNN's plans for it are kept, see
+// Their work goes to a stream. GPU names the kind of GPU: cuDNN's plans for it are kept, see
 // [PlansVariable]. The reports say which were found.
 func Open(find Find, driver int, card string, stream uintptr) (*Libraries, []Found) {
 	l := &Libraries{}
@@ -58,7 +58,7 @@ func Open(find Find, driver int, card string, stream uintptr) (*Libraries, []Fou
 	return l, []Found{foundBlas, foundDnn}
 }
 
-// Probe reports the libraries without computing with them, so that it needs no card.
+// Probe reports the libraries without computing with them, so that it needs no GPU.
 func Probe(find Find, driver int) []Found {
 	_, blas := openBlas(find, driver)
 	_, dnn := openDnn(find, driver)
@@ -94,7 +94,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Call, e.Name, e.Text)
 }
 
-// OutOfMemory reports whether the library had too little memory of the card.
+// OutOfMemory reports whether the library had too little memory of the GPU.
 func (e *Error) OutOfMemory() bool {
 	return strings.Contains(e.Name, "ALLOC") && !strings.Contains(e.Name, "HOST")
 }

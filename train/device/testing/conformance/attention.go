@@ -55,11 +55,7 @@ func (s *suite) attention(qkv *array, lengths []int, o device.Heads) {
 	what := fmt.Sprintf("%v %+v lengths %v", qkv.Dims, o, lengths)
 	length := absent
 	if lengths != nil {
-		list := zeros(len(lengths))
-		for i, v := range lengths {
-			list.V[i] = float64(v)
-		}
-		length = s.put(device.I32, list)
+		length = s.put(device.I32, filled(func(i int) float64 { return float64(lengths[i]) }, len(lengths)))
 	}
 	wantY, wantLSE := reference.Attention(qkv, lengths, o)
 	y, lse := s.alloc(s.dtype, wantY.Dims...), s.alloc(device.F32, wantLSE.Dims...)

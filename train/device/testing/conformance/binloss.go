@@ -81,14 +81,8 @@ func testBinLoss(s *suite, b device.Rank) {
 			if c.g > 33 {
 				continue
 			}
-			total := func() (sum float64) {
-				loss, _ := definedBins(d, o)
-				for _, v := range loss.V {
-					sum += v
-				}
-				return sum
-			}
-			s.gradient(what+": differences", want.V, d.scores, total, 1e-5)
+			sum := func() float64 { loss, _ := definedBins(d, o); return total(loss.V) }
+			s.gradient(what+": differences", want.V, d.scores, sum, 1e-5)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type call struct {
 
 	before [][]byte // contents of out before the call
 
-	cardsDiffer bool // sums of a tensor core, which each kind of card rounds differently
+	cardsDiffer bool // sums of a tensor core, which each kind of GPU rounds differently
 }
 
 // named adds a call of the operations in ops, separated by spaces.
@@ -36,13 +36,19 @@ func (c *caller) named(ops string, out []device.Array, run func()) {
 type caller struct {
 	*suite
 	b    device.Backend
+	n    int // images of most operations on images
 	list []call
 }
 
 // calls returns calls that cover every operation of b, with activations of each type that b supports
 // among F32 and BF16.
-func (s *suite) calls(b device.Backend) []call {
-	c := &caller{suite: s, b: b}
+func (s *suite) calls(b device.Backend) []call { return s.callsOf(b, fewImages) }
+
+// fewImages fill several blocks of a card, and manyImages several spans of a processor's threads.
+const fewImages, manyImages = 2, 12
+
+func (s *suite) callsOf(b device.Backend, images int) []call {
+	c := &caller{suite: s, b: b, n: images}
 	c.memory()
 	c.masters()
 	c.steps()
@@ -69,21 +75,14 @@ func (c *caller) none(dims ...int) device.Array   { return c.alloc(device.F32, d
 // positive returns an F32 array of positive numbers.
 func (c *caller) positive(dims ...int) device.Array {
 	a := c.master(dims...)
-	for i, v := range a.V {
-		a.V[i] = float64(float32(math.Abs(v) + 0.1))
-	}
-	return c.put(device.F32, a)
+	return c.put(device.F32, filled(func(i int) float64 { return float64(float32(math.Abs(a.V[i]) + 0.1)) }, dims...))
 }
 
 func (c *caller) ints(limit int, dims ...int) device.Array {
-	a := zeros(dims...)
-	for i := range a.V {
-		a.V[i] = float64(c.r.IntN(limit))
-	}
-	return c.put(device.I32, a)
+	return c.put(device.I32, filled(func(int) float64 { return float64(c.r.IntN(limit)) }, dims...))
 }
 
-// products is like named, for operations whose sums over BF16 may run on tensor cores, which cards
+// products is like named, for operations whose sums over BF16 may run on tensor cores, which GPUs
 // may round differently.
 func (c *caller) products(ops string, out []device.Array, run func()) {
 	c.named(ops, out, run)
@@ -111,9 +110,9 @@ func (c *caller) masters() {
 	c.named("Random", []device.Array{drawn}, func() {
 		c.b.Random(drawn, key, 1, device.Dist{Kind: device.Normal, B: 1})
 	})
-	filters, dwf, dbf := c.f32(24, 3, 3, 16), c.f32(24, 3, 3, 16), c.f32(24)
-	gamma, mean, variance := c.f32(24), c.f32(24), c.positive(24)
-	dw, dgamma, dbeta := c.f32(24, 3, 3, 16), c.f32(24), c.f32(24)
+	filters, dwf, dbf := c.f32(120, 3, 3, 16), c.f32(120, 3, 3, 16), c.f32(120)
+	gamma, mean, variance := c.f32(120), c.f32(120), c.positive(120)
+	dw, dgamma, dbeta := c.f32(120, 3, 3, 16), c.f32(120), c.f32(120)
 	c.named("FoldNormGrad", []device.Array{dw, dgamma, dbeta}, func() {
 		c.b.FoldNormGrad(dw, dgamma, dbeta, dwf, dbf, filters, gamma, mean, variance, 1e-5, 1)
 	})
@@ -203,11 +202,11 @@ func (c *caller) tokens() {
 }
 
 func (c *caller) images() {
-	x, w, dy, residual := c.given(2, 17, 16, 16), c.given(24, 3, 3, 16), c.given(2, 9, 8, 24), c.given(2, 9, 8, 24)
+	x, w, dy, residual := c.given(c.n, 17, 16, 16), c.given(24, 3, 3, 16), c.given(c.n, 9, 8, 24), c.given(c.n, 9, 8, 24)
 	shape, bias := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, c.f32(24)
-	y, dx, dw := c.result(2, 9, 8, 24), c.given(2, 17, 16, 16), c.f32(24, 3, 3, 16)
-	dmasked, columns := c.result(2, 17, 16, 16), c.none(16)
-	along, both, convStats := c.result(2, 17, 16, 16), c.none(2, 16), c.none(2, 24)
+	y, dx, dw := c.result(c.n, 9, 8, 24), c.given(c.n, 17, 16, 16), c.f32(24, 3, 3, 16)
+	dmasked, columns := c.result(c.n, 17, 16, 16), c.none(16)
+	along, both, convStats := c.result(c.n, 17, 16, 16), c.none(2, 16), c.none(2, 24)
 	c.products("Conv ConvGradX ConvGradW", []device.Array{y, convStats, dx, dmasked, columns, along, both, dw}, func() {
 		c.b.Conv(y, x, w, shape, device.Epilogue{Bias: bias, Residual: residual, Act: device.ReLU, Stats: convStats})
 		c.b.ConvGradX(dx, dy, w, shape, device.GradEpilogue{Add: dx})
@@ -215,37 +214,39 @@ func (c *caller) images() {
 		c.b.ConvGradX(along, dy, w, shape, device.GradEpilogue{Add: dx, X: x, Mean: columns, Sums: both})
 		c.b.ConvGradW(dw, dy, x, shape, 1)
 	})
-	master, gamma, beta, mean, variance := c.f32(24, 3, 3, 16), c.f32(24), c.f32(24), c.f32(24), c.positive(24)
-	wf, bf := c.result(24, 3, 3, 16), c.none(24)
+	master, scale, offset, mean, variance := c.f32(120, 3, 3, 16), c.f32(120), c.f32(120), c.f32(120), c.positive(120)
+	wf, bf := c.result(120, 3, 3, 16), c.none(120)
 	c.named("FoldNorm", []device.Array{wf, bf}, func() {
-		c.b.FoldNorm(wf, bf, master, gamma, beta, mean, variance, 1e-5)
+		c.b.FoldNorm(wf, bf, master, scale, offset, mean, variance, 1e-5)
 	})
-	normed, stats, dnormed, dgiven := c.result(2, 9, 8, 24), c.none(2, 24), c.result(2, 9, 8, 24), c.result(2, 9, 8, 24)
+	gamma, beta := c.f32(24), c.f32(24)
+	normed, stats := c.result(c.n, 9, 8, 24), c.none(2, 24)
+	dnormed, dgiven := c.result(c.n, 9, 8, 24), c.result(c.n, 9, 8, 24)
 	dg, db, kind := c.f32(24), c.f32(24), device.NormKind{Eps: 1e-5, ReLU: true}
 	c.named("Norm NormGrad", []device.Array{normed, stats, dnormed, dgiven, dg, db}, func() {
 		c.b.Norm(normed, stats, dy, gamma, beta, residual, kind)
 		c.b.NormGrad(dnormed, dg, db, residual, dy, gamma, stats, absent, kind, 1)
 		c.b.NormGrad(dgiven, absent, absent, residual, dy, gamma, stats, stats, kind, 0)
 	})
-	masked, dbias := c.result(2, 9, 8, 24), c.f32(24)
-	alongDy, sums := c.result(2, 9, 8, 24), c.f32(2, 24)
+	masked, dbias := c.result(c.n, 9, 8, 24), c.f32(24)
+	alongDy, sums := c.result(c.n, 9, 8, 24), c.f32(2, 24)
 	c.named("ReluGrad", []device.Array{masked, dbias, alongDy, sums}, func() {
 		c.b.ReluGrad(masked, dy, device.GradEpilogue{Mask: residual, Sums: dbias}, 1)
 		c.b.ReluGrad(alongDy, dy, device.GradEpilogue{Mask: residual, X: residual, Mean: dbias, Sums: sums}, 1)
 	})
-	pooled, dpooled, up := c.result(2, 5, 4, 24), c.result(2, 9, 8, 24), c.given(2, 5, 4, 24)
+	pooled, dpooled, up := c.result(c.n, 5, 4, 24), c.result(c.n, 9, 8, 24), c.given(c.n, 5, 4, 24)
 	window := device.PoolShape{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}
 	c.named("Pool PoolGrad", []device.Array{pooled, dpooled}, func() {
 		c.b.Pool(pooled, dy, window)
 		c.b.PoolGrad(dpooled, up, dy, pooled, window)
 	})
-	means, dmeans, p := c.result(2, 24), c.given(2, 24), c.put(device.F32, flag(3))
-	dm, dp := c.result(2, 9, 8, 24), c.f32(1)
+	means, dmeans, p := c.result(c.n, 24), c.given(c.n, 24), c.put(device.F32, flag(3))
+	dm, dp := c.result(c.n, 9, 8, 24), c.f32(1)
 	c.named("GeM GeMGrad", []device.Array{means, dm, dp}, func() {
 		c.b.GeM(means, dy, p, 1e-6)
 		c.b.GeMGrad(dm, dp, dmeans, dy, means, p, 1e-6, 1)
 	})
-	small := c.result(2, 5, 7, 16)
+	small := c.result(c.n, 5, 7, 16)
 	c.named("Interpolate", []device.Array{small}, func() {
 		c.b.Interpolate(small, x, device.Interpolation{AlignCorners: true})
 	})
@@ -288,14 +289,16 @@ func (c *caller) rankings() {
 	}
 	d.recount()
 	s, sh, rel, cnt := c.onDevice(d)
-	loss, ds, steps := c.none(d.q), c.none(d.q, d.g), rankSteps()[1].Steps
-	c.named("RankLoss", []device.Array{loss, ds}, func() {
-		c.b.RankLoss(loss, ds, s, sh, rel, cnt, steps, &device.Score{})
-	})
+	steps, plain := rankSteps()[1].Steps, &device.Score{}
+	recall := &device.Score{Kind: device.ScoreRecall, At: []float32{1, 8}, Temp: []float32{1, 2}}
+	for _, o := range []*device.Score{plain, recall} {
+		loss, ds := c.none(d.q), c.none(d.q, d.g)
+		c.named("RankLoss", []device.Array{loss, ds}, func() { c.b.RankLoss(loss, ds, s, sh, rel, cnt, steps, o) })
+	}
 	rank, plus := definedRanks(d, steps)
 	r, p, scored, u, v := c.put(device.F32, rank), c.put(device.F32, plus), c.none(d.q), c.none(d.q, d.g), c.none(d.q, d.g)
 	c.named("RankScore", []device.Array{scored, u, v}, func() {
-		c.b.RankScore(scored, u, v, r, p, sh, rel, cnt, &device.Score{})
+		c.b.RankScore(scored, u, v, r, p, sh, rel, cnt, plain)
 	})
 	places, moved, drank := c.none(d.q, d.g), c.none(d.q, d.g), c.f32(d.q, d.g)
 	c.named("Ranks RanksGrad", []device.Array{places, moved}, func() {
@@ -317,9 +320,9 @@ func (c *caller) rankings() {
 func (c *caller) pairs() {
 	d := c.ranking(rankCase{q: 9, g: 300, levels: 2, positives: 0.3})
 	s, sh, _, _ := c.onDevice(d)
-	binned, dbinned := c.none(d.q), c.none(d.q, d.g)
+	binned, dbinned, bins := c.none(d.q), c.none(d.q, d.g), &device.Bins{N: 20, Min: -1, Max: 1}
 	c.named("BinLoss", []device.Array{binned, dbinned}, func() {
-		c.b.BinLoss(binned, dbinned, s, sh, &device.Bins{N: 20, Min: -1, Max: 1})
+		c.b.BinLoss(binned, dbinned, s, sh, bins)
 	})
 	for _, o := range []device.Pairs{
 		{Kind: device.Contrastive, Mean: device.MeanPairs, PosMargin: 0.1},

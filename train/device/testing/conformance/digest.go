@@ -16,7 +16,7 @@ import (
 type Digest struct {
 	Call        string // names of its operations
 	SHA256      string // in hexadecimal
-	CardsDiffer bool   // another kind of card may write other bytes: products and attention on tensor cores
+	CardsDiffer bool   // another kind of GPU may write other bytes: products and attention on tensor cores
 }
 
 // Digests calls every operation of b once on fixed arrays, each in a subtest. Backends with the
@@ -54,17 +54,35 @@ func (s *suite) digest(name string, c *call) Digest {
 	return Digest{name, hex.EncodeToString(sum.Sum(nil)), c.cardsDiffer}
 }
 
+// Call is a call of operations on fixed arrays.
+type Call struct {
+	Name    string          // numbered, of its operations
+	Run     func()          // allocates nothing of its own
+	Results func() [][]byte // the arrays that it writes
+}
+
+// Calls returns calls that cover every operation of b, large enough for several spans of a processor's threads.
+// Equal backends get equal arrays.
+func Calls(t *testing.T, b device.Backend) (all []Call) {
+	s := &suite{T: t, b: b, dtype: device.F32, r: rand.New(rand.NewPCG(4, 1))}
+	for i, c := range s.callsOf(b, manyImages) {
+		all = append(all, Call{fmt.Sprintf("%d:%s", i, strings.Join(c.ops, "+")), c.run,
+			func() [][]byte { return s.results(&c) }})
+	}
+	return all
+}
+
 // Outcome is what a call wrote.
 type Outcome struct {
 	Ops         []string // the operations
-	CardsDiffer bool     // another kind of card may write other bytes: see products
+	CardsDiffer bool     // another kind of GPU may write other bytes: see products
 	Results     [][]byte // each array that was written
 }
 
 // ShortOutcomes calls every operation on activations in BF16 once, on fixed arrays.
 func ShortOutcomes(t *testing.T, b device.Backend) (all []Outcome) {
 	s := &suite{T: t, b: b, dtype: device.BF16, r: rand.New(rand.NewPCG(5, 1))}
-	c := &caller{suite: s, b: b}
+	c := &caller{suite: s, b: b, n: fewImages}
 	c.activations()
 	for i := range c.list {
 		c.list[i].run()

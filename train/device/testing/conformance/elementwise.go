@@ -15,36 +15,24 @@ const elementTolerance = 3e-7
 func testAxpby(s *suite) {
 	for i, m := range matrices {
 		x, y := s.activation(m[0], m[1]), s.activation(m[0], m[1])
-		put, dst := s.put, s.alloc(s.dtype, m[0], m[1])
-		if i%2 == 0 {
-			put, dst = s.putView, s.view(s.dtype, m[0], m[1])
-		}
-		want := zeros(m[0], m[1])
-		for j := range want.V {
-			want.V[j] = 2*x.V[j] - 0.5*y.V[j]
-		}
+		put, alloc := s.forms(i%2 == 0)
+		dst := alloc(s.dtype, m[0], m[1])
+		want := filled(func(j int) float64 { return 2*x.V[j] - 0.5*y.V[j] }, m[0], m[1])
 		s.b.Axpby(dst, 2, put(s.dtype, x), -0.5, put(s.dtype, y))
 		s.same(fmt.Sprint(m), dst, want.V, elementTolerance)
 
 		row := s.activation(m[1])
-		for j := range want.V {
-			want.V[j] = -x.V[j] + 3*row.V[j%m[1]]
-		}
+		want = filled(func(j int) float64 { return -x.V[j] + 3*row.V[j%m[1]] }, m[0], m[1])
 		inPlace := put(s.dtype, x)
 		s.b.Axpby(inPlace, -1, inPlace, 3, s.put(s.dtype, row))
 		s.same(fmt.Sprint("a row on every row, in place, ", m), inPlace, want.V, elementTolerance)
 
-		for j := range want.V {
-			want.V[j] = 1.5 * x.V[j]
-		}
+		want = filled(func(j int) float64 { return 1.5 * x.V[j] }, m[0], m[1])
 		s.b.Axpby(dst, 1.5, put(s.dtype, x), 0, absent)
 		s.same(fmt.Sprint("without y, ", m), dst, want.V, elementTolerance)
 	}
 	x, y := s.activation(5, 3, 7, 2), s.activation(3, 7, 2)
-	want := zeros(5, 3, 7, 2)
-	for j := range want.V {
-		want.V[j] = x.V[j] + y.V[j%42]
-	}
+	want := filled(func(j int) float64 { return x.V[j] + y.V[j%42] }, 5, 3, 7, 2)
 	dst := s.alloc(s.dtype, 5, 3, 7, 2)
 	s.b.Axpby(dst, 1, s.put(s.dtype, x), 1, s.put(s.dtype, y))
 	s.same("three dimensions on four", dst, want.V, elementTolerance)
@@ -53,19 +41,12 @@ func testAxpby(s *suite) {
 func testScale(s *suite) {
 	for i, m := range matrices {
 		x, perRow, one := s.activation(m[0], m[1]), s.master(m[0]), s.master(1)
-		put, dst := s.put, s.alloc(s.dtype, m[0], m[1])
-		if i%2 == 0 {
-			put, dst = s.putView, s.view(s.dtype, m[0], m[1])
-		}
-		want := zeros(m[0], m[1])
-		for j := range want.V {
-			want.V[j] = perRow.V[j/m[1]] * x.V[j]
-		}
+		put, alloc := s.forms(i%2 == 0)
+		dst := alloc(s.dtype, m[0], m[1])
+		want := filled(func(j int) float64 { return perRow.V[j/m[1]] * x.V[j] }, m[0], m[1])
 		s.b.Scale(dst, put(s.dtype, x), s.put(device.F32, perRow))
 		s.same(fmt.Sprint("by row ", m), dst, want.V, elementTolerance)
-		for j := range want.V {
-			want.V[j] = one.V[0] * x.V[j]
-		}
+		want = filled(func(j int) float64 { return one.V[0] * x.V[j] }, m[0], m[1])
 		inPlace := put(s.dtype, x)
 		s.b.Scale(inPlace, inPlace, s.put(device.F32, one))
 		s.same(fmt.Sprint("by one number, in place, ", m), inPlace, want.V, elementTolerance)
@@ -90,23 +71,17 @@ func testSums(s *suite) {
 		if i%2 == 0 {
 			dx = s.putView(s.dtype, x)
 		}
-		for _, kind := range kinds {
+		for k, kind := range kinds {
 			want := reference.Sums(x, kind)
 			for _, acc := range []float32{0, 1} {
+				if m[0]*m[1] >= many && int(acc) != (i+k)%2 && !effort.Exhaustive() {
+					continue // of parts that are joined, each kind once
+				}
 				old := s.master(len(want))
-				dst := s.put(device.F32, old)
-				if acc == 0 {
-					dst = s.alloc(device.F32, len(want))
-				}
-				expected := make([]float64, len(want))
-				for j := range want {
-					expected[j] = want[j]
-					if acc != 0 {
-						expected[j] += old.V[j]
-					}
-				}
+				dst := s.before(device.F32, old, acc)
+				expected := filled(func(j int) float64 { return want[j] + float64(acc)*old.V[j] }, len(want))
 				s.b.Sums(dst, dx, kind, acc)
-				s.same(fmt.Sprint(m, " kind ", kind, " acc ", acc), dst, expected, 2e-6)
+				s.same(fmt.Sprint(m, " kind ", kind, " acc ", acc), dst, expected.V, 2e-6)
 			}
 		}
 	}
@@ -118,30 +93,18 @@ func testAct(s *suite) {
 	for _, f := range []device.Func{device.Identity, device.ReLU, device.GELU, device.GELUTanh, device.QuickGELU} {
 		for i, m := range matrices {
 			x, dy := s.activation(m[0], m[1]), s.activation(m[0], m[1])
-			put, y := s.put, s.alloc(s.dtype, m[0], m[1])
-			if i%2 == 0 {
-				put, y = s.putView, s.view(s.dtype, m[0], m[1])
-			}
-			want := zeros(m[0], m[1])
-			for j, v := range x.V {
-				want.V[j] = reference.Act(f, v)
-			}
-			dx := put(s.dtype, x)
+			put, alloc := s.forms(i%2 == 0)
+			y, dx := alloc(s.dtype, m[0], m[1]), put(s.dtype, x)
+			act := func() *array { return filled(func(j int) float64 { return reference.Act(f, x.V[j]) }, m[0], m[1]) }
 			s.b.Act(y, dx, f)
-			s.same(fmt.Sprint("f", f, m), y, want.V, 1e-6)
+			s.same(fmt.Sprint("f", f, m), y, act().V, 1e-6)
 			grad := put(s.dtype, dy) // in place
 			s.b.ActGrad(grad, grad, dx, f)
-			s.gradient(fmt.Sprint("gradient of f", f, m), s.get(grad), x, func() float64 {
-				sum := 0.0
-				for j, v := range x.V {
-					sum += dy.V[j] * reference.Act(f, v)
-				}
-				return sum
-			}, max(1e-6, 4*s.unit(s.dtype)))
+			loss := func() float64 { return weighted(dy, act()) }
+			s.gradient(fmt.Sprint("gradient of f", f, m), s.get(grad), x, loss, max(1e-6, 4*s.unit(s.dtype)))
 		}
 	}
-	x := &array{Dims: []int{3}, V: []float64{0, math.Copysign(0, -1), 1e-30}}
-	d := s.alloc(device.F32, 3)
-	s.b.ActGrad(d, s.put(device.F32, &array{Dims: []int{3}, V: []float64{1, 1, 1}}), s.put(device.F32, x), device.ReLU)
+	x, d := vector(0, math.Copysign(0, -1), 1e-30), s.alloc(device.F32, 3)
+	s.b.ActGrad(d, s.put(device.F32, vector(1, 1, 1)), s.put(device.F32, x), device.ReLU)
 	s.equal("gradient of ReLU at 0", d, []float64{0, 0, 1})
 }

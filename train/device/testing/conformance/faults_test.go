@@ -14,7 +14,7 @@ import (
 	"hgld/train/device/testing/conformance"
 )
 
-// queued is a backend that delays its operations, as a card does. It runs them when a result
+// queued is a backend that delays its operations, as a GPU does. It runs them when a result
 // is requested, or before their inputs change. It can record programs and can be made to fail.
 // fault names its bug.
 type queued struct {

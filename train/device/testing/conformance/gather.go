@@ -9,11 +9,7 @@ import (
 
 // indices draws n numbers from −1 to limit−1.
 func (s *suite) indices(n, limit int) *array {
-	a := zeros(n)
-	for i := range a.V {
-		a.V[i] = float64(s.r.IntN(limit+1) - 1)
-	}
-	return a
+	return filled(func(int) float64 { return float64(s.r.IntN(limit+1) - 1) }, n)
 }
 
 // testGather expects exact results in every type, since the operation copies.
@@ -34,7 +30,7 @@ func testGather(s *suite) {
 		}
 	}
 	images, dst := s.whole(3, 2, 4, 5), s.alloc(device.U8, 2, 2, 4, 5)
-	s.b.Gather(dst, s.put(device.U8, images), s.put(device.I32, &array{Dims: []int{2}, V: []float64{2, 0}}))
+	s.b.Gather(dst, s.put(device.U8, images), s.put(device.I32, vector(2, 0)))
 	s.equal("images", dst, append(append([]float64{}, images.V[80:]...), images.V[:40]...))
 }
 
@@ -67,6 +63,6 @@ func testScatterAdd(s *suite) {
 	}
 	poisoned := s.alloc(device.F32, 2, 1)
 	s.b.ScatterAdd(poisoned, s.put(device.F32, &array{Dims: []int{1, 1}, V: []float64{3}}),
-		s.put(device.I32, &array{Dims: []int{1}, V: []float64{1}}), 0)
+		s.put(device.I32, vector(1)), 0)
 	s.equal("a row that is hit is not read, one that is not stays", poisoned, []float64{math.NaN(), 3})
 }

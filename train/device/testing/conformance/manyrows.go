@@ -33,7 +33,7 @@ var someRows = [][2]int{{0, 64}, {32700, 32800}, {65500, 65600}, {manyRows - 64,
 // testManyRows runs operations on many rows. It compares some rows with the result of the same
 // operation on those rows alone, which other tests compare with the reference. It checks that
 // all other rows were written. Unless tests are long, it runs two cheap operations: neither an
-// emulated card nor the CPU has the limits of a card.
+// emulated GPU nor the CPU has the limits of a GPU.
 func testManyRows(s *suite, b device.Backend) {
 	if !s.fits(3 * manyRows) {
 		return

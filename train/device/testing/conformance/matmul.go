@@ -44,23 +44,17 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apa
 		y = s.activation(cols, inner)
 	}
 	old := s.activation(rows, cols)
-	put := s.put
-	if views {
-		put = s.putView
-	}
+	put, _ := s.forms(views)
 	dst := put(s.dtype, old)
 	if apart {
 		m.Add = put(s.dtype, old)
 	}
 	if m.Beta == 0 || apart {
-		nan := zeros(rows, cols)
-		for i := range nan.V {
-			nan.V[i] = math.NaN()
+		nan := encode(s.dtype, slices.Repeat([]float64{math.NaN()}, rows*cols))
+		s.b.Upload(dst, nan) // with Beta 0, or with Add, dst is not read
+		if m.Beta == 0 && apart {
+			s.b.Upload(m.Add, nan)
 		}
-		s.b.Upload(dst, encode(s.dtype, nan.V)) // with Beta 0, or with Add, dst is not read
-	}
-	if m.Beta == 0 && apart {
-		s.b.Upload(m.Add, encode(s.dtype, slices.Repeat([]float64{math.NaN()}, rows*cols)))
 	}
 	var bias *array
 	if withBias {

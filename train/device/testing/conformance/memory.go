@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -11,11 +12,7 @@ var allTypes = []device.DType{device.F32, device.BF16, device.F16, device.I32, d
 
 // whole draws integers from 0 to 100, which are exact in every type.
 func (s *suite) whole(dims ...int) *array {
-	a := zeros(dims...)
-	for i := range a.V {
-		a.V[i] = float64(s.r.IntN(101))
-	}
-	return a
+	return filled(func(int) float64 { return float64(s.r.IntN(101)) }, dims...)
 }
 
 // testUpload copies arrays to the device and back, with and without gaps. The result is exact.
@@ -54,7 +51,7 @@ func testCopy(s *suite) {
 				s.b.Copy(dst, s.putView(from, a))
 				s.equal(fmt.Sprint(from, " to ", to, m), dst, a.V)
 				whole := s.alloc(to, m[0]*m[1])
-				s.b.Copy(whole, s.put(from, &array{Dims: []int{m[0] * m[1]}, V: a.V}))
+				s.b.Copy(whole, s.put(from, vector(a.V...)))
 				s.equal(fmt.Sprint(from, " to ", to, " without gaps", m), whole, a.V)
 			}
 		}
@@ -73,18 +70,15 @@ func testCopy(s *suite) {
 		{device.U8, []float64{0.9, 254.99, -1, 300, inf, math.NaN()}, []float64{0, 254, 0, 255, 255, 0}},
 	} {
 		dst := s.alloc(c.to, len(c.from))
-		s.b.Copy(dst, s.put(device.F32, &array{Dims: []int{len(c.from)}, V: c.from}))
+		s.b.Copy(dst, s.put(device.F32, vector(c.from...)))
 		s.equal(fmt.Sprint("rounding to ", c.to), dst, c.want)
 	}
 	for _, t := range []device.DType{device.BF16, device.F16} {
 		a := s.random(device.F32, 1025)
 		dst := s.alloc(t, 1025)
 		s.b.Copy(dst, s.put(device.F32, a))
-		want := make([]float64, len(a.V))
-		for i, v := range a.V {
-			want[i] = rounded(t, v)
-		}
-		s.equal(fmt.Sprint("nearest ", t), dst, want)
+		want := filled(func(i int) float64 { return rounded(t, a.V[i]) }, len(a.V))
+		s.equal(fmt.Sprint("nearest ", t), dst, want.V)
 	}
 }
 
@@ -93,10 +87,7 @@ func testFill(s *suite) {
 	for _, t := range allTypes {
 		for _, m := range matrices {
 			for _, v := range []float64{0, 7} {
-				want := make([]float64, m[0]*m[1])
-				for i := range want {
-					want[i] = v
-				}
+				want := slices.Repeat([]float64{v}, m[0]*m[1])
 				dst := s.view(t, m[0], m[1])
 				s.b.Fill(dst, float32(v))
 				s.equal(fmt.Sprint("view ", t, m), dst, want)

@@ -18,10 +18,8 @@ func testNormalize(s *suite) {
 			clear(x.Row(m[0] - 1)) // norm below eps
 		}
 		const eps = 1e-3
-		put, y, dx := s.put, s.alloc(s.dtype, m[0], m[1]), s.alloc(s.dtype, m[0], m[1])
-		if i%2 == 0 {
-			put, y, dx = s.putView, s.view(s.dtype, m[0], m[1]), s.view(s.dtype, m[0], m[1])
-		}
+		put, alloc := s.forms(i%2 == 0)
+		y, dx := alloc(s.dtype, m[0], m[1]), alloc(s.dtype, m[0], m[1])
 		norm := s.alloc(device.F32, m[0])
 		s.b.Normalize(y, norm, put(s.dtype, x), eps)
 		wantY, wantNorm := reference.Normalize(x, eps)
@@ -54,10 +52,8 @@ func testLayerNorm(s *suite) {
 			dGamma, dBeta = s.put(device.F32, gamma), s.put(device.F32, beta)
 			gotGamma, gotBeta = s.put(device.F32, oldGamma), s.put(device.F32, oldBeta)
 		}
-		put, y, dx := s.put, s.alloc(s.dtype, m[0], m[1]), s.alloc(s.dtype, m[0], m[1])
-		if i%2 == 0 {
-			put, y, dx = s.putView, s.view(s.dtype, m[0], m[1]), s.view(s.dtype, m[0], m[1])
-		}
+		put, alloc := s.forms(i%2 == 0)
+		y, dx := alloc(s.dtype, m[0], m[1]), alloc(s.dtype, m[0], m[1])
 		stats, deviceX := s.alloc(device.F32, m[0], 2), put(s.dtype, x)
 		s.b.LayerNorm(y, stats, deviceX, dGamma, dBeta, eps)
 		want, wantStats := reference.LayerNorm(x, gamma, beta, eps)

@@ -24,7 +24,7 @@ func hyper(t int, rate, decay, scale, beta1, beta2 float64) *array {
 	return h
 }
 
-func flag(v float64) *array { return &array{Dims: []int{1}, V: []float64{v}} }
+func flag(v float64) *array { return vector(v) }
 
 // shadowTypes are the types of a shadow copy of the weights.
 var shadowTypes = []device.DType{device.F32, device.BF16, device.F16}
@@ -80,11 +80,8 @@ func (s *suite) update(what string, got device.Array, start, want *array) {
 
 func (s *suite) shadow(what string, shadow device.Array, w []float64) {
 	s.Helper()
-	want := make([]float64, len(w))
-	for i, v := range w {
-		want[i] = rounded(shadow.Type, v)
-	}
-	s.equal("shadow "+what, shadow, want)
+	want := filled(func(i int) float64 { return rounded(shadow.Type, w[i]) }, len(w))
+	s.equal("shadow "+what, shadow, want.V)
 }
 
 func testSGD(s *suite) {
@@ -122,10 +119,7 @@ func testSGD(s *suite) {
 func testAverage(s *suite) {
 	for _, m := range matrices {
 		old, x := s.master(m[0], m[1]), s.master(m[0], m[1])
-		want := zeros(m[0], m[1])
-		for i := range want.V {
-			want.V[i] = old.V[i] + 0.25*(x.V[i]-old.V[i])
-		}
+		want := filled(func(i int) float64 { return old.V[i] + 0.25*(x.V[i]-old.V[i]) }, m[0], m[1])
 		dst, dx, rate := s.put(device.F32, old), s.put(device.F32, x), s.put(device.F32, flag(0.25))
 		s.b.Average(dst, dx, rate, s.put(device.I32, flag(2)))
 		s.equal(fmt.Sprint("while the flag is set, ", m), dst, old.V)

@@ -3,7 +3,10 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 
+	"hgld/internal/tensorfile"
+	"hgld/internal/testing/goldens"
 	"hgld/train/device"
 )
 
@@ -54,4 +57,26 @@ func testPixels(s *suite) {
 			s.equal(fmt.Sprint(c, " given ", given), dst, want.V)
 		}
 	}
+	s.pixelsAsTorch(o)
+}
+
+// pixelsAsTorch compares every byte of every channel with torchvision's ToTensor and Normalize.
+func (s *suite) pixelsAsTorch(o device.Pixel) {
+	f, err := tensorfile.OpenSafetensors(filepath.Join(goldens.Dir(s.T, "vision"), "normalize_table.safetensors"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer f.Close()
+	table, err := f.Float32("imagenet") // [3, 256]
+	if err != nil {
+		s.Fatal(err)
+	}
+	image, want := zeros(1, 1, 256, 3), zeros(1, 1, 256, 3)
+	for i := range image.V {
+		image.V[i] = float64(i / 3)
+		want.V[i] = rounded(s.dtype, float64(table[i%3*256+i/3]))
+	}
+	dst := s.alloc(s.dtype, 1, 1, 256, 3)
+	s.b.Pixels(dst, s.put(device.U8, image), device.Array{}, o)
+	s.equal("torchvision", dst, want.V)
 }

@@ -60,7 +60,7 @@ func testGeM(s *suite) {
 		{1, 1, 2, 1025}} {
 		for _, power := range []float64{1, 2.5, 3, 4.75, 6.5} {
 			x, dy := s.activation(dims...), s.activation(dims[0], dims[3])
-			p := &array{Dims: []int{1}, V: []float64{power}}
+			p := vector(power)
 			for j := 0; j < len(x.V); j += dims[3] { // channel 0 has only values below eps
 				if dims[3] > 1 {
 					x.V[j] = -1

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/train/device"
 )
@@ -16,7 +17,7 @@ func word(key [2]uint32, stream uint32, element int) uint32 {
 var randomKey = [2]uint32{0x89ABCDEF, 3}
 
 func (s *suite) key(key [2]uint32) device.Array {
-	return s.put(device.I32, &array{Dims: []int{2}, V: []float64{float64(int32(key[0])), float64(int32(key[1]))}})
+	return s.put(device.I32, vector(float64(int32(key[0])), float64(int32(key[1]))))
 }
 
 // testRandom compares uniform numbers exactly. It compares normal numbers by their value of
@@ -26,11 +27,10 @@ func testRandom(s *suite) {
 	for _, n := range append([]int{3, 5, 1 << 16}, sizes...) {
 		dst := s.alloc(device.F32, n)
 		s.b.Random(dst, key, 7, device.Dist{Kind: device.Uniform, A: -1, B: 3})
-		want := make([]float64, n)
-		for i := range want {
-			want[i] = float64(float32(-1 + 4*float64(device.Unit(word(randomKey, 7, i)))))
-		}
-		s.equal(fmt.Sprint("uniform ", n), dst, want)
+		want := filled(func(i int) float64 {
+			return float64(float32(-1 + 4*float64(device.Unit(word(randomKey, 7, i)))))
+		}, n)
+		s.equal(fmt.Sprint("uniform ", n), dst, want.V)
 		for _, kind := range []device.DistKind{device.Normal, device.TruncatedNormal} {
 			s.b.Random(dst, key, 7, device.Dist{Kind: kind, A: 0, B: 1})
 			standard := s.get(dst)
@@ -52,15 +52,7 @@ func testRandom(s *suite) {
 	// rounding alone could return the upper end: 1 + u·2⁻²³ is 1 or the next number
 	narrow := s.alloc(device.F32, 1000)
 	s.b.Random(narrow, key, 1, device.Dist{Kind: device.Uniform, A: 1, B: math.Nextafter32(1, 2)})
-	s.equal("a narrow interval", narrow, ones(1000))
-}
-
-func ones(n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = 1
-	}
-	return v
+	s.equal("a narrow interval", narrow, slices.Repeat([]float64{1}, 1000))
 }
 
 // standsAt checks that the distribution function at x equals the value that the word of

@@ -56,19 +56,12 @@ func testRankScore(s *suite, b device.Rank) {
 			if c.g > 33 || o.Clip { // Clip has a kink at sum = k
 				continue
 			}
-			total := func() float64 {
-				l, _, _ := definedScore(d, rank, plus, &o)
-				sum := 0.0
-				for _, v := range l.V {
-					sum += v
-				}
-				return sum
-			}
-			s.gradient(what+": differences of rank", wantRank.V, rank, total, 1e-5)
+			sum := func() float64 { l, _, _ := definedScore(d, rank, plus, &o); return total(l.V) }
+			s.gradient(what+": differences of rank", wantRank.V, rank, sum, 1e-5)
 			if slices.Contains([]device.ScoreKind{device.ScoreLog, device.ScoreLogLog}, o.Kind) {
 				continue
 			}
-			s.gradient(what+": differences of plus", wantPlus.V, plus, total, 1e-5)
+			s.gradient(what+": differences of plus", wantPlus.V, plus, sum, 1e-5)
 		}
 	}
 }

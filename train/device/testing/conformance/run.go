@@ -129,11 +129,7 @@ func zeros(dims ...int) *array { return reference.Zeros(dims...) }
 
 // random draws normal numbers that are exact in type t.
 func (s *suite) random(t device.DType, dims ...int) *array {
-	a := zeros(dims...)
-	for i := range a.V {
-		a.V[i] = rounded(t, s.r.NormFloat64())
-	}
-	return a
+	return filled(func(int) float64 { return rounded(t, s.r.NormFloat64()) }, dims...)
 }
 
 // activation draws random numbers in the type of activations; master draws them in F32.
@@ -227,6 +223,43 @@ func (s *suite) putView(t device.DType, a *array) device.Array {
 	d := s.view(t, a.Rows(), a.Cols())
 	s.b.Upload(d, encode(t, a.V))
 	return d
+}
+
+// forms returns the functions that upload and allocate a matrix, as a view or without gaps.
+func (s *suite) forms(views bool) (put func(device.DType, *array) device.Array,
+	alloc func(t device.DType, rows, cols int) device.Array) {
+	if views {
+		return s.putView, s.view
+	}
+	return s.put, func(t device.DType, rows, cols int) device.Array { return s.alloc(t, rows, cols) }
+}
+
+// before uploads what an operation adds to with acc, or allocates it if nothing is added.
+func (s *suite) before(t device.DType, old *array, acc float32) device.Array {
+	if acc == 0 {
+		return s.alloc(t, old.Dims...)
+	}
+	return s.put(t, old)
+}
+
+// filled returns an array of f of each index.
+func filled(f func(i int) float64, dims ...int) *array {
+	a := zeros(dims...)
+	for i := range a.V {
+		a.V[i] = f(i)
+	}
+	return a
+}
+
+// vector returns an array of one dimension.
+func vector(v ...float64) *array { return &array{Dims: []int{len(v)}, V: v} }
+
+// total returns the sum of numbers.
+func total(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x
+	}
+	return sum
 }
 
 // get downloads d.

@@ -22,10 +22,8 @@ func testSoftmaxLoss(s *suite) {
 		if i%2 == 1 {
 			o = device.Softmax{Temperature: 0.25, Smoothing: 0.1}
 		}
-		put, dz := s.put, s.alloc(s.dtype, m[0], m[1])
-		if i%3 == 0 {
-			put, dz = s.putView, s.view(s.dtype, m[0], m[1])
-		}
+		put, alloc := s.forms(i%3 == 0)
+		dz := alloc(s.dtype, m[0], m[1])
 		deviceZ, deviceTarget := put(s.dtype, z), s.put(device.I32, targets)
 		for _, withGrad := range []bool{true, false} {
 			loss, grad := s.alloc(device.F32, m[0]), dz
@@ -36,11 +34,7 @@ func testSoftmaxLoss(s *suite) {
 			s.same(fmt.Sprint("loss ", m, o), loss, reference.SoftmaxLoss(z, target, o), 2e-6)
 		}
 		s.gradient(fmt.Sprint("gradient ", m, o), s.get(dz), z, func() float64 {
-			sum := 0.0
-			for _, v := range reference.SoftmaxLoss(z, target, o) {
-				sum += v
-			}
-			return sum
+			return total(reference.SoftmaxLoss(z, target, o))
 		}, max(1e-5, 8*s.unit(s.dtype)))
 	}
 	z := &array{Dims: []int{1, 3}, V: []float64{1000, -1000, 999}} // exp would overflow

@@ -13,10 +13,8 @@ func testSoftmax(s *suite) {
 	for i, m := range matrices {
 		for _, log := range []bool{false, true} {
 			x, dy := s.activation(m[0], m[1]), s.activation(m[0], m[1])
-			put, y, dx := s.put, s.alloc(s.dtype, m[0], m[1]), s.alloc(s.dtype, m[0], m[1])
-			if i%3 == 0 {
-				put, y, dx = s.putView, s.view(s.dtype, m[0], m[1]), s.view(s.dtype, m[0], m[1])
-			}
+			put, alloc := s.forms(i%3 == 0)
+			y, dx := alloc(s.dtype, m[0], m[1]), alloc(s.dtype, m[0], m[1])
 			what := fmt.Sprint(m, " log ", log)
 			s.b.Softmax(y, put(s.dtype, x), log)
 			s.same(what, y, reference.Softmax(x, log).V, 1e-6)

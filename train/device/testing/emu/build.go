@@ -3,7 +3,7 @@
 // Only tests import it.
 //
 // The library's source is C++ in src. It compiles every .cu file of a folder with the same
-// headers as clang does for a card, except platform*.h, which are in src. README.md describes
+// headers as clang does for a GPU, except platform*.h, which are in src. README.md describes
 // what the library does and how to control it.
 package emu
 
@@ -27,6 +27,7 @@ import (
 
 	"hgld/internal/filelock"
 	"hgld/internal/testing/goldens"
+	"hgld/train/device/cuda"
 	"hgld/train/device/testing/emu/ptx"
 )
 
@@ -63,50 +64,35 @@ func BuildASan(t testing.TB, folder string) (libs, preload string) {
 	return libs, c.asanLibrary()
 }
 
-// BuildPTX is Build with kernels made from the committed PTX, which a card is given, instead of
+// BuildPTX is Build with kernels made from the committed PTX, which a GPU is given, instead of
 // from its source. They report misaligned accesses and races, and are slower.
 func BuildPTX(t testing.TB) string {
 	t.Helper()
-	return BuildPTXFolder(t, filepath.Join(kernelFolder(), "ptx"))
+	modules, err := cuda.PTX()
+	require(t, err)
+	return BuildPTXOf(t, modules)
 }
 
-// BuildPTXFolder is BuildPTX with the PTX of another folder.
-func BuildPTXFolder(t testing.TB, folder string) string {
+// BuildPTXOf is BuildPTX with the PTX of other modules.
+func BuildPTXOf(t testing.TB, modules map[string]string) string {
 	t.Helper()
 	c, err := findCompiler(func(compiler) bool { return true })
 	require(t, err)
 	sources := t.TempDir()
-	if err := translateFolder(sources, folder); err != nil {
-		t.Fatal(err)
+	for name, text := range modules {
+		source, err := ptx.Source(name+".ptx", text)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(sources, name+".ptx.cc"), []byte(source), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	dir, err := c.library(sources, "*.ptx.cc", false)
 	if err != nil {
 		t.Fatalf("emulator: %v", err)
 	}
 	return dir
-}
-
-// translateFolder writes C++ for each PTX file of a folder.
-func translateFolder(to, folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "*.ptx"))
-	if err != nil {
-		return err
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name := filepath.Base(path)
-		source, err := ptx.Source(name, string(text))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name+".cc"), []byte(source), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func build(t testing.TB, folder string) string {
@@ -185,7 +171,7 @@ func (c compiler) asanLibrary() string {
 
 func (c compiler) hasASan() bool { return c.asanLibrary() != "" }
 
-// flags returns the flags of every translation unit. They make arithmetic produce a card's
+// flags returns the flags of every translation unit. They make arithmetic produce a GPU's
 // bytes: no contraction, no reordering, and fma as one instruction.
 func (c compiler) flags(asan bool) []string {
 	flags := []string{"-std=c++17", "-O2", "-ffp-contract=off", "-fno-fast-math", "-fno-math-errno",
@@ -203,7 +189,7 @@ func (c compiler) flags(asan bool) []string {
 }
 
 // kernelFlags returns the flags of a file of kernels. An access at an address that the size of its
-// type does not divide is an error on a card, and traps here.
+// type does not divide is an error on a GPU, and traps here.
 func (c compiler) kernelFlags(asan bool) []string {
 	return append(c.flags(asan), "-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hgld/internal/testing/must"
 )
 
 // TestBuildInProcess is run by the tests below in separate processes.
@@ -37,32 +39,20 @@ func seed(t *testing.T, cache string) {
 	t.Helper()
 	BuildFolder(t, "testdata")
 	c, err := findCompiler(func(compiler) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	usual, err := cacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	folder, err := filepath.Abs("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	units, err := c.units(usual, folder, "*.cu", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, u := range units {
 		if filepath.Ext(u.source) != ".cc" {
 			continue
 		}
 		data, err := os.ReadFile(u.object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(cache, filepath.Base(u.object)), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(cache, filepath.Base(u.object)), data, 0o644))
 	}
 }
 
@@ -114,20 +104,14 @@ func TestUnusedBuildsAreRemoved(t *testing.T) {
 	cache := t.TempDir()
 	for _, name := range []string{"old", "new", "lock"} {
 		path := filepath.Join(cache, name)
-		if err := os.Mkdir(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(path, 0o755))
 		if name == "new" {
 			continue
 		}
 		long := time.Now().Add(-15 * 24 * time.Hour)
-		if err := os.Chtimes(path, long, long); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(path, long, long))
 	}
-	if err := prune(cache); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, prune(cache))
 	left, err := filepath.Glob(filepath.Join(cache, "*"))
 	if err != nil || len(left) != 2 {
 		t.Errorf("%v are left (%v), want lock and new", left, err)
@@ -138,12 +122,8 @@ func TestCompileErrorNamesTheFile(t *testing.T) {
 	cache, folder := t.TempDir(), t.TempDir()
 	seed(t, cache)
 	c, err := findCompiler(func(compiler) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte("HG_KERNEL(1, wrong\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(filepath.Join(folder, "wrong.cu"), []byte("HG_KERNEL(1, wrong\n"), 0o644))
 	t.Setenv("HGLD_EMU_CACHE", cache)
 	dir, err := c.library(folder, "*.cu", false)
 	if err == nil || !strings.Contains(err.Error(), "wrong.cu:1:") {

@@ -13,7 +13,6 @@ type Control struct {
 	order, fail func(string) int32
 	memory      func(uint64) int32
 	version     func(int32) int32
-	capability  func(int32) int32
 	reset       func() int32
 	lastError   func() string
 	count       func()
@@ -32,7 +31,7 @@ func Open(t testing.TB, folder string) *Control {
 	c := &Control{t: t}
 	for name, fn := range map[string]any{
 		"hgEmuOrder": &c.order, "hgEmuFail": &c.fail, "hgEmuMemory": &c.memory, "hgEmuReset": &c.reset,
-		"hgEmuVersion": &c.version, "hgEmuCapability": &c.capability, "hgEmuLastError": &c.lastError,
+		"hgEmuVersion": &c.version, "hgEmuLastError": &c.lastError,
 		"hgEmuCount": &c.count, "hgEmuCounts": &c.counts,
 	} {
 		if err := lib.Bind(fn, name); err != nil {
@@ -72,14 +71,6 @@ func (c *Control) Memory(bytes int) {
 
 // Version sets the version of CUDA that the driver reports, as HGLD_EMU_VERSION does.
 func (c *Control) Version(v int) { c.version(int32(v)) }
-
-// Capability sets the compute capability of the devices, 80 or 90, as HGLD_EMU_CAPABILITY does.
-func (c *Control) Capability(v int) {
-	c.t.Helper()
-	if c.capability(int32(v)) != 0 {
-		c.t.Fatalf("compute capability %d, want 80 or 90", v)
-	}
-}
 
 // LastError returns the text of the last error. For an error in a kernel it names the kernel,
 // block, thread and address.

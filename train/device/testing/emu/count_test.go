@@ -1,20 +1,15 @@
 package emu
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 )
 
 // Wavefronts are counted by banks and sectors by addresses, those of each warp together.
 func TestAccessesAreCounted(t *testing.T) {
-	ptx, err := os.ReadFile(filepath.Join("testdata", "counts.ptx"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	libs := BuildPTXFolder(t, "testdata")
+	modules := testPTX(t, "races", "counts")
+	libs := BuildPTXOf(t, modules)
 	for _, order := range []string{"forward", "shuffled:3"} {
-		d := openModule(t, libs, order, string(ptx))
+		d := openModule(t, libs, order, modules["counts"])
 		control := Open(t, libs)
 		for _, c := range []struct{ stride, wavefronts, leastWavefronts, sectors, leastSectors int }{
 			{4, 1, 1, 4, 4}, {8, 2, 1, 8, 4}, {32, 8, 1, 32, 4}, {36, 1, 1, 32, 4}, {128, 32, 1, 32, 4},

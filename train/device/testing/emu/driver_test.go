@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"hgld/internal/dlopen"
+	"hgld/internal/testing/must"
 )
 
 // Codes of cuda.h that the tests expect.
@@ -77,9 +78,7 @@ func open(t testing.TB, order string, kernels ...string) *driver {
 func openModule(t testing.TB, libs, order, ptx string) *driver {
 	t.Helper()
 	lib, err := dlopen.Open(libs + "/libcuda.so.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	runtime.LockOSThread() // the context is current on this thread
 	d := &driver{t: t, lib: lib}
 	d.ok("cuInit", 0)

@@ -205,7 +205,7 @@ func TestSharedMemoryIsBoundedAndPoisoned(t *testing.T) {
 		t.Errorf("99 KiB of dynamic memory without opting in: %d", code)
 	}
 	d.ok("cuFuncSetAttribute", fn, 8, 99<<10)
-	d.want(codeInvalidValue, "cuFuncSetAttribute", fn, 8, 100<<10) // cards of 8.6 have 99 KiB
+	d.want(codeInvalidValue, "cuFuncSetAttribute", fn, 8, 100<<10) // GPUs of 8.6 have 99 KiB
 	if code := d.launch(0, "dynamic_overrun", 1, 1, 99<<10, y, int32(99<<8)); code != 0 {
 		t.Errorf("99 KiB of dynamic memory after opting in: %d %s", code, d.lastError())
 	}

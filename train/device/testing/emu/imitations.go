@@ -41,7 +41,7 @@ func (c compiler) imitations() (dir string, err error) {
 	folder := filepath.Join(goldens.Root(), "train", "device", "testing", "emu", "vendor")
 	sum := sha256.New()
 	fmt.Fprintln(sum, c.path, c.version, c.flags(false), dnnGraph)
-	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "cudnn_legacy.h", "nccl.cc"} {
+	for _, name := range []string{"imitation.h", "cublaslt.cc", "cudnn.cc", "nccl.cc"} {
 		if err := addFile(sum, filepath.Join(folder, name)); err != nil {
 			return "", err
 		}
@@ -85,7 +85,6 @@ type Vendor struct {
 	alive      [3]func() int32
 	queued     [3]func() int32
 	built      func() int32
-	graphs     func(on int32)
 	cores      func(on int32)
 }
 
@@ -108,7 +107,7 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 			}
 		}
 		if l.prefix == "hgDnn" {
-			for name, fn := range map[string]any{"hgDnnGraphs": &v.graphs, "hgDnnCores": &v.cores, "hgDnnBuilt": &v.built} {
+			for name, fn := range map[string]any{"hgDnnCores": &v.cores, "hgDnnBuilt": &v.built} {
 				if err := lib.Bind(fn, name); err != nil {
 					t.Fatal(err)
 				}
@@ -116,12 +115,6 @@ func OpenVendor(t testing.TB, folder string) *Vendor {
 		}
 	}
 	return v
-}
-
-// WithoutGraphs makes cuDNN's graph API propose nothing until the end of a test.
-func (v *Vendor) WithoutGraphs(t testing.TB) {
-	v.graphs(0)
-	t.Cleanup(func() { v.graphs(1) })
 }
 
 // WithoutTensorCores makes no algorithm of cuDNN use tensor cores until the end of a test.

@@ -5,16 +5,27 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"hgld/internal/testing/must"
 )
 
 // openRaces loads testdata/races.ptx on an emulator that runs the PTX.
 func openRaces(t *testing.T) *driver {
 	t.Helper()
-	ptx, err := os.ReadFile(filepath.Join("testdata", "races.ptx"))
-	if err != nil {
-		t.Fatal(err)
+	modules := testPTX(t, "races", "counts")
+	return openModule(t, BuildPTXOf(t, modules), "forward", modules["races"])
+}
+
+// testPTX returns files of testdata.
+func testPTX(t *testing.T, names ...string) map[string]string {
+	t.Helper()
+	modules := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("testdata", name+".ptx"))
+		must.Do(t, err)
+		modules[name] = string(text)
 	}
-	return openModule(t, BuildPTXFolder(t, "testdata"), "forward", string(ptx))
+	return modules
 }
 
 func TestOrderedAccessesAreNoRaces(t *testing.T) {

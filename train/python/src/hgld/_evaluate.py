@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hgld import _library
 from hgld._library import FLOAT32, FLOAT64, HgldError, Matrix, Side
@@ -117,11 +119,11 @@ class Evaluation(Mapping[str, float]):
 
 
 def evaluate(
-    embeddings: ArrayLike,
-    labels: ArrayLike,
+    embeddings: ArrayLike | str | os.PathLike[str],
+    labels: ArrayLike | str | os.PathLike[str],
     *,
-    gallery: ArrayLike | None = None,
-    gallery_labels: ArrayLike | None = None,
+    gallery: ArrayLike | str | os.PathLike[str] | None = None,
+    gallery_labels: ArrayLike | str | os.PathLike[str] | None = None,
     metrics: Sequence[str] | str | None = None,
     per_query: bool = False,
     intervals: bool = True,
@@ -131,24 +133,29 @@ def evaluate(
     ignore: ArrayLike | None = None,
     gallery_ignore: ArrayLike | None = None,
     independent: bool = False,
-    also: object | None = None,
+    extra_parents: object | None = None,
+    na_values: Sequence[str] | str = (),
     ties: str = "row",
     mean: str = "query",
     resample: str = "query",
     gap: int = 0,
     seed: int = 1,
     threads: int = 0,
+    also: object | None = None,
 ) -> Evaluation:
     """Ranks the gallery for every query by dot product and measures the rankings, as ``hgld eval run`` does.
 
     Arrays are of numpy, CPU tensors of torch, data frames, or anything with ``__array__``. float32 and
-    float64 are read in place; ranking is in float32.
+    float64 are read in place; ranking is in float32. Names of files, for all of them, are read as the program reads
+    those of ``--embeddings``, ``--labels``, ``--gallery-embeddings`` and ``--gallery-labels``.
 
     Args:
         embeddings: [N, D] vectors of the queries.
         labels: [N] or [N, L] classes, integers or texts, finest level first. -1, "", None and NaN mean no
-            class. The levels must form a tree: a class has one parent.
-        gallery: [G, D] vectors to rank; None: the queries, each left out of its own ranking.
+            class, and so do the texts by which data frames write a missing value, as in files of labels. The levels
+            must form a tree: a class has one parent.
+        gallery: [G, D] vectors to rank; None: the queries, each left out of its own ranking. Queries that all have
+            the vector and the classes of a row of the gallery are that row, with a warning, unless self_rows is given.
         gallery_labels: [G] or [G, L] classes of the gallery.
         metrics: such as ``["R@1", "mAP@R", "H-AP"]``, or one of them; None: those of ``hgld eval run``.
         per_query: keep the values of every query.
@@ -160,19 +167,91 @@ def evaluate(
         ignore: [N] numbers, such as cameras; gallery rows with the same number are left out. -1: none.
         gallery_ignore: [G] numbers of the gallery.
         independent: the levels do not form a tree; only metrics of one level are measured.
-        also: further parents of classes: rows of level, class and further parent, or a data frame with the columns
-            level, class and also, such as ``pandas.read_csv("landmarks_also.csv")``. An item counts by the best of
-            its paths; None: the labels are a tree.
+        extra_parents: rows of level, class and extra parent, or a data frame with the columns level, class and
+            extra_parent, such as ``pandas.read_csv("landmarks_extra_parents.csv")``. An item counts by the best
+            of its paths; None: the labels are a tree.
+        na_values: texts that mean no class, besides "" and -1; "empty": -1 is a class; (): the usual words.
         ties: order of equal scores, "row" or "average" over all orders.
         mean: what a mean is taken over, "query" or "class".
         resample: what the bootstrap resamples, "query" or "class".
         gap: batch size whose decomposability gap is measured; 0: none.
         seed: of the bootstrap and of the batches of gap.
         threads: 0: one for each processor.
+        also: the former name of extra_parents, an error.
 
     Raises:
         HgldError: an input that cannot be evaluated.
     """
+    if also is not None:
+        raise HgldError("also is now named extra_parents")
+    words = [na_values] if isinstance(na_values, str) else [str(word) for word in na_values]
+    measures: dict[str, Any] = {
+        "ties": ties,
+        "mean": mean,
+        "intervals": intervals,
+        "resample": resample,
+        "seed": _library.whole(seed, "seed", 0),
+        "gap": _library.whole(gap, "gap", 0),
+        "unit": normalize,
+        "independent": independent,
+        "threads": _library.whole(threads, "threads", 0),
+        "per_query": per_query,
+    }
+    if levels is not None:
+        levels = [levels] if isinstance(levels, str) else [str(name) for name in levels]
+    if metrics is not None:
+        measures["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
+    given = _Given([], None, [], [])
+    if files := _files(embeddings=embeddings, labels=labels, gallery=gallery, gallery_labels=gallery_labels):
+        if any(x is not None for x in (self_rows, ignore, gallery_ignore, extra_parents)):
+            raise HgldError("self_rows, ignore, gallery_ignore and extra_parents belong to arrays, not to files")
+        measures |= {"files": {**files, "na_values": words}, "levels": levels or []}
+    else:
+        given = _given(measures, embeddings, labels, gallery, gallery_labels, levels, self_rows, ignore, gallery_ignore,
+                       extra_parents, words)  # fmt: skip
+    found, decided = _run(measures, given.sides, given.rows)
+    for note in [*given.notes, *decided]:
+        warnings.warn(note, stacklevel=2)
+    return found
+
+
+class _Given(NamedTuple):
+    """Arrays in memory, as the library reads them."""
+
+    sides: list[Side]
+    rows: NDArray[np.int32] | None  # of the queries in the gallery
+    notes: list[str]  # what was decided about the names of classes
+    kept: list[object]  # what holds the memory of sides
+
+
+def _files(**paths: object) -> dict[str, str]:
+    """The names of files by the arguments of the library; none if there are arrays."""
+    named = {key: os.fspath(path) for key, path in paths.items() if isinstance(path, (str, os.PathLike))}
+    if named and len(named) < sum(x is not None for x in paths.values()):
+        raise HgldError(f"{', '.join(named)} are files and the others arrays, want one of the two")
+    return {"gallery_embeddings" if key == "gallery" else key: path for key, path in named.items()}
+
+
+def _given(
+    measures: dict[str, Any],
+    embeddings: object,
+    labels: object,
+    gallery: object,
+    gallery_labels: object,
+    levels: Sequence[str] | None,
+    self_rows: object,
+    ignore: object,
+    gallery_ignore: object,
+    extra_parents: object,
+    words: list[str],
+) -> _Given:
+    """The arrays of an evaluation. The names of levels, and what else they tell, are added to measures."""
+    kinds = {getattr(side, "hgld_numbering", None) for side in (labels, gallery_labels)} - {None}
+    if len(kinds) > 1:
+        raise HgldError(
+            "labels and gallery_labels are of Shards that number their classes differently: give the names of both "
+            "Shards instead, or open them with the same folder and hold_out"
+        )
     query = _vectors(embeddings, "embeddings")
     names, classes = _columns(labels, "labels")
     other = _vectors(gallery, "gallery") if gallery is not None else None
@@ -183,46 +262,54 @@ def evaluate(
         _, others = _columns(gallery_labels, "gallery_labels")
         if len(others) != len(classes):
             raise HgldError(f"labels have {len(classes)} levels and gallery_labels {len(others)}, want the same")
+    told: list[str] = []
+    one = [_one_hot(names, side) for side in (classes, others) if side is not None]
     if levels is not None:
-        names = [levels] if isinstance(levels, str) else [str(name) for name in levels]
+        names = list(levels)
+    elif all(one):
+        told = [
+            f"labels: {names[0]} to {names[-1]} are read as {len(names)} classes of one level, because each row "
+            "has one 1 among zeros; levels= takes them as levels"
+        ]
+        names, classes, others = ["class"], one[0] or [], one[1] if others is not None else None
     if len(names) != len(classes):
         raise HgldError(f"there are {len(names)} names of levels for {len(classes)} levels")
-    further = _further(also, names)
-    numbered, numbered_others = _number(classes, others, further)
-    keep: list[object] = []
-    sides = [_side(query, numbered, ignore, "ignore", keep)]
-    if other is not None and numbered_others is not None:
-        sides.append(_side(other, numbered_others, gallery_ignore, "gallery_ignore", keep))
-    rows = None
-    if self_rows is not None:
-        rows = _integers(self_rows, len(query), "self_rows")
-    measures: dict[str, Any] = {
-        "ties": ties,
-        "mean": mean,
-        "intervals": intervals,
-        "resample": resample,
-        "seed": _library.whole(seed, "seed", 0),
-        "gap": _library.whole(gap, "gap", 0),
-        "unit": normalize,
-        "independent": independent,
+    parents = _extra_parents(extra_parents, names)
+    numbered, notes = _number(names, [classes] if others is None else [classes, others], parents, words)
+    kept: list[object] = []
+    sides = [_side(query, numbered[0], ignore, "ignore", kept)]
+    if other is not None:
+        sides.append(_side(other, numbered[1], gallery_ignore, "gallery_ignore", kept))
+    rows = None if self_rows is None else _integers(self_rows, len(query), "self_rows")
+    measures |= {
         "levels": names,
-        "threads": _library.whole(threads, "threads", 0),
-        "per_query": per_query,
-        "also": [{key: f[key] for key in f if key != "at"} for f in further],
+        "examples": [str(side[0][0]) for side in (classes, others) if side is not None],
+        "extra_parents": [{key: row[key] for key in row if key != "at"} for row in parents],
     }
-    if metrics is not None:
-        measures["metrics"] = [metrics] if isinstance(metrics, str) else list(metrics)
-    return _run(measures, sides, rows)
+    return _Given(sides, rows, told + notes, kept)
 
 
-def _run(measures: dict[str, Any], sides: list[Side], rows: NDArray[np.int32] | None) -> Evaluation:
+def _one_hot(names: list[str], columns: list[NDArray[Any]]) -> list[NDArray[Any]] | None:
+    """The one column of classes of a matrix of zeros with a one in each row, or fewer; None for other labels."""
+    import numpy as np
+
+    rows = np.stack(columns, axis=1)
+    if len(names) < 2 or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
+        return None
+    ones = rows.astype(bool)
+    if (ones.sum(axis=1) > 1).any() or ones.any(axis=0).sum() < 2:
+        return None
+    return [np.where(ones.any(axis=1), np.array(names, dtype=object)[ones.argmax(axis=1)], "")]
+
+
+def _run(measures: dict[str, Any], sides: list[Side], rows: NDArray[np.int32] | None) -> tuple[Evaluation, list[str]]:
     lib, number, error = _library.library(), ctypes.c_uint64(), ctypes.c_void_p()
     text, cancel = _library.text_of(measures), next(_numbers)
 
     def call() -> int:
         code: int = lib.hgld_evaluate(
             text,
-            ctypes.byref(sides[0]),
+            ctypes.byref(sides[0]) if sides else None,
             ctypes.byref(sides[1]) if len(sides) > 1 else None,
             rows.ctypes.data if rows is not None else None,
             cancel,
@@ -255,10 +342,11 @@ def _interruptible(call: Callable[[], int], cancel: Callable[[], None]) -> int:
     return codes[0]
 
 
-def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> Evaluation:
+def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> tuple[Evaluation, list[str]]:
     import numpy as np
 
     record = _library.asked("hgld_result_json", number)
+    notes: list[str] = record.pop("notes", [])
     values, single = {}, {}
     for v in record["metrics"]:
         values[v["key"]] = Value(
@@ -270,7 +358,7 @@ def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> Evalu
             code = lib.hgld_result_values(number, key, column.ctypes.data, len(column), ctypes.byref(error))
             _library.check(lib, code, error)
             single[v["key"]] = column
-    return Evaluation(
+    found = Evaluation(
         metrics=values,
         per_query=single,
         overall={k: _number_of(v) for k, v in record["overall"].items()},
@@ -282,6 +370,7 @@ def _result(lib: ctypes.CDLL, number: ctypes.c_uint64, per_query: bool) -> Evalu
         levels=tuple(record["levels"]),
         record=record,
     )
+    return found, notes
 
 
 def _number_of(value: float | None) -> float:
@@ -338,6 +427,9 @@ def _integers(value: object, rows: int, name: str) -> NDArray[np.int32]:
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
+_MOST_COLUMNS = 1_000_000  # of a matrix with a one in each row
+
+
 def _columns(value: object, name: str) -> tuple[list[str], list[NDArray[Any]]]:
     """Names and values of the levels."""
     columns = getattr(value, "column_names", None)  # of a table of pyarrow, whose columns are values
@@ -348,90 +440,123 @@ def _columns(value: object, name: str) -> tuple[list[str], list[NDArray[Any]]]:
         names = [str(value.name)] if getattr(value, "name", None) is not None else []  # type: ignore[attr-defined]
     if array.ndim != 2 or 0 in array.shape:
         raise HgldError(f"{name}: shape {list(array.shape)}, want [rows] or [rows, levels]")
+    if array.shape[1] > _MOST_COLUMNS:
+        raise HgldError(f"{name}: {array.shape[1]} columns, want one a level, or one a class, at most {_MOST_COLUMNS}")
     if not names:
         names = [f"level{i}" for i in range(array.shape[1])]
     return names, [array[:, i] for i in range(array.shape[1])]
 
 
 def _number(
-    classes: list[NDArray[Any]], others: list[NDArray[Any]] | None, further: list[dict[str, Any]]
-) -> tuple[NDArray[np.int32], NDArray[np.int32] | None]:
-    """Classes of both sides as numbers [rows, levels]; equal classes have equal numbers, also those of further
-    parents, which are numbered in place."""
+    names: list[str],
+    sides: list[list[NDArray[Any]]],
+    parents: list[dict[str, Any]],
+    na_values: Sequence[str],
+) -> tuple[list[NDArray[np.int32]], list[str]]:
+    """Classes of the sides as numbers [rows, levels], and what was decided about their names. Equal classes have equal
+    numbers, also those of extra parents, which are numbered in place."""
     import numpy as np
 
-    columns, split = [], len(classes[0])
-    rows = split if others is None else split + len(others[0])
-    for level, column in enumerate(classes):
-        both = column if others is None else np.concatenate([column, others[level]])
-        named = [(f, key) for f in further for key in ("class", "also") if f["at"] + (key == "also") == level]
-        if named:
-            more = np.empty(len(named), dtype=object)
-            more[:] = [f[key] for f, key in named]
-            both = np.concatenate([both.astype(object), more])
-        codes = _codes(both)
-        for (f, key), code in zip(named, codes[rows:].tolist(), strict=True):
-            f[key], f[f"{key}_name"] = code, str(f[key])
-        columns.append(codes[:rows])
-    table = np.ascontiguousarray(np.stack(columns, axis=1))
-    return table[:split], table[split:] if others is not None else None
+    tables = [*sides]
+    if parents:  # their classes stand behind those of the sides
+        named = [[row[key] for row in parents for key in ("class", "parent") if row["at"] + (key == "parent") == level]
+                 for level in range(len(names))]  # fmt: skip
+        tables.append([np.array(cells, dtype=object) for cells in named])
+    columns: list[list[NDArray[np.int32]]] = [[] for _ in tables]
+    texts: list[int] = []
+    for level in range(len(names)):
+        if all(_are_numbers(table[level]) for table in tables) and not na_values:
+            for table, to in zip(tables, columns, strict=True):
+                to.append(table[level].astype(np.int32))
+        else:
+            texts.append(level)
+            for to in columns:
+                to.append(np.empty(0, dtype=np.int32))
+    notes: list[str] = []
+    if texts:
+        title = [*["labels", "gallery_labels"][: len(sides)], "extra_parents"]
+        rows, asked = [], []
+        for name, table in zip(title, tables, strict=False):
+            found = [_cells(table[level]) for level in texts]
+            rows.append([row for _, _, row in found])
+            asked.append({"name": name, "cells": [c for c, _, _ in found], "counts": [n for _, n, _ in found]})
+        spec = {"levels": [names[level] for level in texts], "na_values": list(na_values), "tables": asked}
+        answer = _library.asked("hgld_classes", _library.text_of(spec))
+        notes = answer["notes"]
+        for to, row, numbers in zip(columns, rows, answer["numbers"], strict=True):
+            for level, at, of in zip(texts, row, numbers, strict=True):
+                to[level] = np.array(of, dtype=np.int32)[at]
+    for level in range(len(names)):
+        pairs = [(row, key) for row in parents for key in ("class", "parent") if row["at"] + (key == "parent") == level]
+        for (parent, key), code in zip(pairs, columns[-1][level].tolist() if pairs else [], strict=True):
+            parent[key], parent[f"{key}_name"] = code, str(parent[key])
+    return [np.ascontiguousarray(np.stack(of, axis=1)) for of in columns[: len(sides)]], notes
 
 
-def _further(also: object | None, levels: list[str]) -> list[dict[str, Any]]:
-    """The rows of further parents, with the place of their level."""
-    if also is None:
+def _are_numbers(column: NDArray[Any]) -> bool:
+    """Whether the values of a column are numbers of classes already, -1 for none."""
+    if column.dtype.kind == "O" and len(column) == 0:
+        return True
+    return bool(column.dtype.kind in "iu" and (len(column) == 0 or (column.min() >= -1 and column.max() < 2**31)))
+
+
+def _cells(column: NDArray[Any]) -> tuple[list[str], list[int], NDArray[np.int64]]:
+    """The different cells of a column, how often they occur, and the cell of each row."""
+    import numpy as np
+
+    if column.dtype.kind in "iuf":
+        values, rows, counts = np.unique(column, return_inverse=True, return_counts=True)
+        return [_cell(v) for v in values.tolist()], counts.tolist(), rows.reshape(-1)
+    numbers: dict[str, int] = {}
+    rows = np.array([numbers.setdefault(_cell(v), len(numbers)) for v in column.tolist()], dtype=np.int64)
+    return list(numbers), np.bincount(rows, minlength=len(numbers)).tolist(), rows
+
+
+def _cell(value: object) -> str:
+    """A value as a cell of a table. None, NaN, NaT and NA of pandas are empty; NA is not even unequal to itself."""
+    if value is None or (value == value) is not True:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _extra_parents(given: object | None, levels: list[str]) -> list[dict[str, Any]]:
+    """The rows of extra parents, with the place of their level."""
+    if given is None:
         return []
-    if hasattr(also, "columns"):
-        frame: Any = also
-        if not {"level", "class", "also"} <= {str(c) for c in frame.columns}:
-            raise HgldError(f"also has the columns {', '.join(map(str, frame.columns))}; want level, class and also")
-        rows = list(zip(*(frame[c].tolist() for c in ("level", "class", "also")), strict=True))
-    elif isinstance(also, (str, bytes)) or not isinstance(also, Iterable):
+    if hasattr(given, "columns"):
+        frame: Any = given
+        if "also" in frame.columns and "extra_parent" not in frame.columns:  # a file of an earlier version
+            frame = frame.rename(columns={"also": "extra_parent"})
+        columns = ["level", "class", "extra_parent"]
+        if not set(columns) <= {str(c) for c in frame.columns}:
+            raise HgldError(
+                f"extra_parents has the columns {', '.join(map(str, frame.columns))}; want {', '.join(columns)}"
+            )
+        rows = list(zip(*(frame[c].tolist() for c in columns), strict=True))
+    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise HgldError(
-            f"also is {str(also)[:80]!r}, want rows of level, class and further parent, or a data frame such as "
-            "pandas.read_csv(file)"
+            f"extra_parents is {str(given)[:80]!r}, want rows of level, class and extra parent, or a data frame such "
+            "as pandas.read_csv(file)"
         )
     else:
-        rows = [tuple(row) for row in also]
+        rows = [tuple(row) for row in given]
     list_of: list[dict[str, Any]] = []
     for i, row in enumerate(rows):
+        where = f"extra_parents, row {i}"
         if len(row) != 3:
-            raise HgldError(f"also, row {i} has {len(row)} cells, want level, class and further parent")
-        level, known, where = str(row[0]), str(row[0]) in levels[:-1], f"also, row {i}"
+            raise HgldError(f"{where} has {len(row)} cells, want level, class and extra parent")
+        level, known = str(row[0]), str(row[0]) in levels[:-1]
         if not known:
             raise HgldError(f"{where}: the level is {level!r}; want one below the coarsest: {', '.join(levels[:-1])}")
-        list_of.append({"level": level, "at": levels.index(level), "class": row[1], "also": row[2], "where": where})
+        list_of.append({"level": level, "at": levels.index(level), "class": row[1], "parent": row[2], "where": where})
     return list_of
 
 
-def _codes(column: NDArray[Any]) -> NDArray[np.int32]:
-    import numpy as np
-
-    if column.dtype.kind in "iu" and column.min() >= -1 and column.max() < 2**31:
-        return column.astype(np.int32)
-    if column.dtype.kind in "iu":
-        missing, texts = column == -1, column
-    elif column.dtype.kind == "f":
-        missing, texts = np.isnan(column) | (column == -1), column
-    else:
-        plain = [c.decode() if isinstance(c, bytes) else c for c in column.tolist()]
-        # A column of numbers with missing ones has floats beside one without: 3 and 3.0 are one class.
-        names = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in plain]
-        none = [_is_missing(c) or n in ("", "-1") for c, n in zip(plain, names, strict=True)]
-        missing, texts = np.array(none, dtype=bool), np.array(names)
-    codes = np.unique(texts, return_inverse=True)[1].astype(np.int32).reshape(-1)
-    codes[missing] = -1
-    return codes
-
-
-def _is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or NA of pandas, which is not even unequal to itself."""
-    return value is None or (value == value) is not True
-
-
-def _side(
-    vectors: NDArray[Any], classes: NDArray[np.int32], ignore: ArrayLike | None, name: str, keep: list[object]
-) -> Side:
+def _side(vectors: NDArray[Any], classes: NDArray[np.int32], ignore: object, name: str, keep: list[object]) -> Side:
     if len(classes) != len(vectors):
         raise HgldError(f"{len(vectors)} vectors have {len(classes)} rows of labels, want one for each")
     side = Side(matrix(vectors), classes.ctypes.data, None)

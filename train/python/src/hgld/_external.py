@@ -147,7 +147,7 @@ class _Server:
         out = {"value": value.detach().reshape(()), "query_gradient": _gradient(query)}
         if gallery is not None:
             out["gallery_gradient"] = _gradient(gallery)
-        return {k: v.to("cpu", torch.float32) for k, v in out.items()}, {}
+        return {k: v.to("cpu", torch.float32) for k, v in out.items()}, {"step": about["step"]}
 
     def _state(self) -> tuple[Tensors, dict[str, str]]:
         tensors: Tensors = {}

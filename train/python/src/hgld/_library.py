@@ -14,7 +14,7 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-ABI = 3
+ABI = 4
 FLOAT32, FLOAT64 = 0, 1
 INT32, INT64 = 0, 1
 
@@ -77,6 +77,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "hgld_loss_describe": [_handle, _out, _out],
     "hgld_loss_start": [_handle, ctypes.c_uint64, _out, _out],
     "hgld_loss_compute": [_handle, _out, _out, _out, _out],
+    "hgld_classes": [_text, _out, _out],
     "hgld_evaluate": [_text, _out, _out, _out, ctypes.c_uint64, _out, _out],
     "hgld_result_json": [_handle, _out, _out],
     "hgld_result_values": [_handle, _text, _out, ctypes.c_int64, _out],
@@ -226,6 +227,8 @@ class LossHandle:
         about = asked("hgld_loss_describe", number)
         self.params: list[dict[str, Any]] = about["params"]
         self.states: list[dict[str, Any]] = about["states"]
+        self.exact: bool = about["exact"]
+        self.by_query: bool = about["by_query"]
 
     def valid(self) -> bool:
         """Whether this process opened it."""

@@ -1,147 +1,95 @@
 package ptx
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // access returns the space of a load or store (global, shared, param or generic), the number of
 // its elements and their type.
-func (i instruction) access() (space string, n int, t ptype, err error) {
+func (i instruction) access() (space string, n int, t ptype) {
 	space, n = "generic", 1
 	for _, mod := range i.name[1 : len(i.name)-1] {
 		switch mod {
 		case "global", "shared", "param":
 			space = mod
 		case "v2", "v4":
-			n, err = strconv.Atoi(mod[1:])
+			n = int(mod[1] - '0')
 		default:
-			err = fmt.Errorf("unsupported modifier .%s", mod)
-		}
-		if err != nil {
-			return space, n, t, err
+			i.refuse("unsupported modifier .%s", mod)
 		}
 	}
-	t, err = i.last()
-	return space, n, t, err
+	return space, n, i.last()
 }
 
 // load reads all elements before it writes a register, which the address may use.
-func load(i instruction) (string, error) {
-	space, n, t, err := i.access()
-	if err != nil {
-		return "", err
-	}
-	at, err := i.place(i.args[1])
-	if err != nil {
-		return "", err
-	}
+func load(i instruction) string {
+	space, n, t := i.access()
 	to := elements(i.args[0])
 	if len(to) != n {
-		return "", fmt.Errorf("%d registers for %d elements", len(to), n)
+		return i.refuse("%d registers for %d elements", len(to), n)
 	}
-	var code strings.Builder
-	fmt.Fprintf(&code, "{ auto v = load_%s<%s, %d>(%s, HG_PTX_LINE);", space, t.ctype(), n, at)
-	for j, register := range to {
-		one, err := i.assign(register, t, fmt.Sprintf("v.of[%d]", j))
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprint(&code, " ", one)
-	}
-	return code.String() + " }", nil
+	code := fmt.Sprintf("{ auto v = load_%s<%s, %d>(%s, HG_PTX_LINE);", space, t.ctype(), n, i.place(i.args[1]))
+	return i.fill(code, to, t, "v.of")
 }
 
-func store(i instruction) (string, error) {
-	space, n, t, err := i.access()
-	if err != nil {
-		return "", err
-	}
-	if space == "param" {
-		return "", errors.New("unsupported store to a parameter")
-	}
-	at, err := i.place(i.args[0])
-	if err != nil {
-		return "", err
-	}
-	v, err := i.values(t, elements(i.args[1])...)
-	if err != nil {
-		return "", err
-	}
-	if len(v) != n {
-		return "", fmt.Errorf("%d registers for %d elements", len(v), n)
+func store(i instruction) string {
+	space, n, t := i.access()
+	v := i.values(t, elements(i.args[1])...)
+	switch {
+	case space == "param":
+		return i.refuse("unsupported store to a parameter")
+	case len(v) != n:
+		return i.refuse("%d registers for %d elements", len(v), n)
 	}
 	return fmt.Sprintf("{ Several<%s, %d> v = {{%s}}; store_%s(%s, v, HG_PTX_LINE); }", t.ctype(), n,
-		strings.Join(v, ", "), space, at), nil
+		strings.Join(v, ", "), space, i.place(i.args[0]))
 }
 
-func atomic(i instruction) (string, error) {
-	t, err := i.last()
-	if err != nil {
-		return "", err
-	}
+func atomic(i instruction) string {
+	t := i.last()
 	if t.bits < 32 || t.class == 'f' {
-		return "", errors.New("unsupported type of an atomic")
+		return i.refuse("unsupported type of an atomic")
 	}
-	space, operation := "generic", i.name[len(i.name)-2]
+	space := "generic"
 	if len(i.name) == 4 && slices.Contains([]string{"shared", "global"}, i.name[1]) {
 		space = i.name[1]
 	} else if len(i.name) != 3 {
-		return "", fmt.Errorf("unsupported atomic")
+		return i.refuse("unsupported atomic")
 	}
+	operation := i.name[len(i.name)-2]
 	if !slices.Contains([]string{"add", "or", "min", "max", "exch"}, operation) {
-		return "", fmt.Errorf("unsupported atomic")
+		return i.refuse("unsupported atomic")
 	}
-	at, err := i.place(i.args[1])
-	if err != nil {
-		return "", err
-	}
-	v, err := i.value(i.args[2], t)
-	if err != nil {
-		return "", err
-	}
-	return i.assign(i.args[0], t,
-		fmt.Sprintf("atomic_%s<%s>(%s_pointer, %s, %s, HG_PTX_LINE)", operation, t.ctype(), space, at, v))
+	return i.assign(i.args[0], t, fmt.Sprintf("atomic_%s<%s>(%s_pointer, %s, %s, HG_PTX_LINE)", operation, t.ctype(),
+		space, i.place(i.args[1]), i.value(i.args[2], t)))
 }
 
-func barrier(i instruction) (string, error) {
-	switch strings.Join(i.name, ".") + " " + i.args[0] {
-	case "bar.sync 0":
-		return "hg_emu::barrier();", nil
+func barrier(i instruction) string {
+	switch name := strings.Join(i.name, "."); {
+	case name == "bar.sync" && i.args[0] == "0":
+		return "hg_emu::barrier();"
+	case name == "bar.warp.sync":
+		return fmt.Sprintf("hg_emu::warp(%s, hg_emu::vote_sync, 0, 0);", i.value(i.args[0], ptype{'u', 32}))
 	}
-	if strings.Join(i.name, ".") != "bar.warp.sync" {
-		return "", fmt.Errorf("unsupported barrier")
-	}
-	mask, err := i.value(i.args[0], ptype{'u', 32})
-	return fmt.Sprintf("hg_emu::warp(%s, hg_emu::vote_sync, 0, 0);", mask), err
+	return i.refuse("unsupported barrier")
 }
 
-func shuffle(i instruction) (string, error) {
+func shuffle(i instruction) string {
 	if len(i.name) != 4 || i.name[1] != "sync" || i.name[3] != "b32" || strings.Contains(i.args[0], "|") {
-		return "", fmt.Errorf("unsupported shuffle")
+		return i.refuse("unsupported shuffle")
 	}
-	v, err := i.values(ptype{'b', 32}, i.args[1:]...)
-	if err != nil {
-		return "", err
-	}
-	return i.assign(i.args[0], ptype{'b', 32}, fmt.Sprintf("shuffle_%s(%s)", i.name[2], strings.Join(v, ", ")))
+	b32 := ptype{'b', 32}
+	v := strings.Join(i.values(b32, i.args[1:]...), ", ")
+	return i.assign(i.args[0], b32, fmt.Sprintf("shuffle_%s(%s)", i.name[2], v))
 }
 
-func vote(i instruction) (string, error) {
-	mode := strings.Join(i.name[1:], ".")
-	p, err := i.value(i.args[1], ptype{'p', 1})
-	if err != nil {
-		return "", err
-	}
-	mask, err := i.value(i.args[2], ptype{'u', 32})
-	if err != nil {
-		return "", err
-	}
-	pred, ballot := ptype{'p', 1}, fmt.Sprintf("(u32)hg_emu::warp(%s, hg_emu::vote_ballot, %s, 0)", mask, p)
-	switch mode {
+func vote(i instruction) string {
+	pred := ptype{'p', 1}
+	mask := i.value(i.args[2], ptype{'u', 32})
+	ballot := fmt.Sprintf("(u32)hg_emu::warp(%s, hg_emu::vote_ballot, %s, 0)", mask, i.value(i.args[1], pred))
+	switch strings.Join(i.name[1:], ".") {
 	case "sync.all.pred":
 		return i.assign(i.args[0], pred, ballot+" == "+mask)
 	case "sync.any.pred":
@@ -149,30 +97,19 @@ func vote(i instruction) (string, error) {
 	case "sync.ballot.b32":
 		return i.assign(i.args[0], ptype{'b', 32}, ballot)
 	}
-	return "", fmt.Errorf("unsupported vote")
+	return i.refuse("unsupported vote")
 }
 
 // matrix is mma.
-func matrix(i instruction) (string, error) {
+func matrix(i instruction) string {
 	if strings.Join(i.name, ".") != "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" {
-		return "", fmt.Errorf("unsupported mma")
+		return i.refuse("unsupported mma")
 	}
 	f32, b32 := ptype{'f', 32}, ptype{'b', 32}
-	c, err := i.values(f32, elements(i.args[3])...)
-	if err != nil {
-		return "", err
-	}
-	a, err := i.values(b32, elements(i.args[1])...)
-	if err != nil {
-		return "", err
-	}
-	b, err := i.values(b32, elements(i.args[2])...)
-	if err != nil {
-		return "", err
-	}
-	to := elements(i.args[0])
+	to, c := elements(i.args[0]), i.values(f32, elements(i.args[3])...)
+	a, b := i.values(b32, elements(i.args[1])...), i.values(b32, elements(i.args[2])...)
 	if len(to) != 4 || len(c) != 4 || len(a) != 4 || len(b) != 2 {
-		return "", fmt.Errorf("fragments of another size")
+		return i.refuse("fragments of another size")
 	}
 	code := fmt.Sprintf("{ float d[4] = {%s}; u32 a[4] = {%s}, b[2] = {%s}; hg_emu::mma(d, a, b);", strings.Join(c, ", "),
 		strings.Join(a, ", "), strings.Join(b, ", "))
@@ -180,58 +117,36 @@ func matrix(i instruction) (string, error) {
 }
 
 // fill ends a block of code with assignments of an array's elements.
-func (i instruction) fill(code string, to []string, t ptype, array string) (string, error) {
+func (i instruction) fill(code string, to []string, t ptype, array string) string {
 	for j, register := range to {
-		one, err := i.assign(register, t, fmt.Sprintf("%s[%d]", array, j))
-		if err != nil {
-			return "", err
-		}
-		code += " " + one
+		code += " " + i.assign(register, t, fmt.Sprintf("%s[%d]", array, j))
 	}
-	return code + " }", nil
+	return code + " }"
 }
 
-func loadMatrix(i instruction) (string, error) {
-	turned := slices.Contains(i.name, "trans")
-	want := "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-	if turned {
-		want = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
-	}
+func loadMatrix(i instruction) string {
+	name := strings.Join(i.name, ".")
+	turned := name == "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
 	to := elements(i.args[0])
-	if strings.Join(i.name, ".") != want || len(to) != 4 {
-		return "", fmt.Errorf("unsupported ldmatrix")
+	if !turned && name != "ldmatrix.sync.aligned.m8n8.x4.shared.b16" || len(to) != 4 {
+		return i.refuse("unsupported ldmatrix")
 	}
-	at, err := i.place(i.args[1])
-	if err != nil {
-		return "", err
-	}
-	code := fmt.Sprintf("{ u32 matrices[4]; load_matrix(matrices, %s, %v, HG_PTX_LINE);", at, turned)
+	code := fmt.Sprintf("{ u32 matrices[4]; load_matrix(matrices, %s, %v, HG_PTX_LINE);", i.place(i.args[1]), turned)
 	return i.fill(code, to, ptype{'b', 32}, "matrices")
 }
 
-func copyAsync(i instruction) (string, error) {
+func copyAsync(i instruction) string {
 	switch name := strings.Join(i.name, "."); {
 	case name == "cp.async.commit_group" && len(i.args) == 0:
-		return "hg_emu::copy_commit();", nil
+		return "hg_emu::copy_commit();"
 	case name == "cp.async.wait_group" && len(i.args) == 1 && integer.MatchString(i.args[0]):
-		return fmt.Sprintf("copy_wait(%s, HG_PTX_LINE);", i.args[0]), nil
+		return fmt.Sprintf("copy_wait(%s, HG_PTX_LINE);", i.args[0])
 	case (name == "cp.async.cg.shared.global" || name == "cp.async.ca.shared.global") && len(i.args) == 4:
 		if name == "cp.async.cg.shared.global" && i.args[2] != "16" {
-			return "", fmt.Errorf("cp.async.cg copies 16 bytes")
+			return i.refuse("cp.async.cg copies 16 bytes")
 		}
-		to, err := i.place(i.args[0])
-		if err != nil {
-			return "", err
-		}
-		from, err := i.place(i.args[1])
-		if err != nil {
-			return "", err
-		}
-		v, err := i.values(ptype{'u', 32}, i.args[2:]...)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("copy_async(%s, %s, %s, %s, HG_PTX_LINE);", to, from, v[0], v[1]), nil
+		v := i.values(ptype{'u', 32}, i.args[2:]...)
+		return fmt.Sprintf("copy_async(%s, %s, %s, %s, HG_PTX_LINE);", i.place(i.args[0]), i.place(i.args[1]), v[0], v[1])
 	}
-	return "", fmt.Errorf("unsupported copy")
+	return i.refuse("unsupported copy")
 }

@@ -3,6 +3,7 @@ package ptx
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,22 +13,30 @@ type ptype struct {
 	bits  int
 }
 
-func typeOf(name string) (ptype, error) {
+func (m *module) typeOf(name string) ptype {
 	switch name {
 	case "pred":
-		return ptype{'p', 1}, nil
+		return ptype{'p', 1}
 	case "bf16":
-		return ptype{'b', 16}, nil
+		return ptype{'b', 16}
 	case "bf16x2":
-		return ptype{'b', 32}, nil
+		return ptype{'b', 32}
 	}
 	var t ptype
 	var class rune
 	if n, err := fmt.Sscanf(name, "%c%d", &class, &t.bits); n != 2 || err != nil || !strings.ContainsRune("subf", class) {
-		return t, fmt.Errorf("unknown type %.80q", name)
+		m.refuse("unknown type %.80q", name)
 	}
 	t.class = byte(class)
-	return t, nil
+	return t
+}
+
+// unsigned is the type whose arithmetic wraps around as that of PTX does.
+func (t ptype) unsigned() ptype {
+	if t.class == 's' {
+		t.class = 'u'
+	}
+	return t
 }
 
 // ctype is the C++ type.
@@ -57,20 +66,16 @@ var (
 var specials = map[string]string{"tid": "thread", "ctaid": "block", "ntid": "threads", "nctaid": "blocks"}
 
 // value returns an expression of type t that reads an operand.
-func (m *module) value(operand string, t ptype) (string, error) {
+func (m *module) value(operand string, t ptype) string {
 	if match := register.FindStringSubmatch(operand); match != nil {
-		k, found := m.regs[match[1]]
-		if !found {
-			return "", fmt.Errorf("register %s is not declared", operand)
-		}
 		name := match[1] + match[2]
-		if k.float != (t.class == 'f') { // the bits of a float, or a float of bits
-			return fmt.Sprintf("bits<%s>(%s)", t.ctype(), name), nil
+		if m.kindOf(match).float != (t.class == 'f') { // the bits of a float, or a float of bits
+			return fmt.Sprintf("bits<%s>(%s)", t.ctype(), name)
 		}
-		return fmt.Sprintf("(%s)%s", t.ctype(), name), nil
+		return fmt.Sprintf("(%s)%s", t.ctype(), name)
 	}
 	if match := special.FindStringSubmatch(operand); match != nil {
-		return fmt.Sprintf("(%s)hg_emu::place.%s.%s", t.ctype(), specials[match[1]], match[2]), nil
+		return fmt.Sprintf("(%s)hg_emu::place.%s.%s", t.ctype(), specials[match[1]], match[2])
 	}
 	if integer.MatchString(operand) {
 		literal := operand + "ll"
@@ -78,69 +83,72 @@ func (m *module) value(operand string, t ptype) (string, error) {
 			literal = "(-9223372036854775807ll - 1)"
 		}
 		if t.class == 'f' {
-			return fmt.Sprintf("bits<%s>((u%d)%s)", t.ctype(), t.bits, literal), nil
+			return fmt.Sprintf("bits<%s>((u%d)%s)", t.ctype(), t.bits, literal)
 		}
-		return fmt.Sprintf("(%s)%s", t.ctype(), literal), nil
+		return fmt.Sprintf("(%s)%s", t.ctype(), literal)
 	}
 	if match := hexFloat.FindStringSubmatch(operand); match != nil {
 		of := map[string]string{"f": "u32", "d": "u64"}[match[1]]
-		return fmt.Sprintf("bits<%s>((%s)0x%sull)", t.ctype(), of, match[2]), nil
+		return fmt.Sprintf("bits<%s>((%s)0x%sull)", t.ctype(), of, match[2])
 	}
 	return m.symbol(operand)
 }
 
+// kindOf returns the class of a register from its match.
+func (m *module) kindOf(match []string) kind {
+	k, found := m.regs[match[1]]
+	if !found {
+		m.refuse("register %s is not declared", match[0])
+	}
+	return k
+}
+
 // symbol returns the address of an array in shared memory or of a parameter.
-func (m *module) symbol(name string) (string, error) {
+func (m *module) symbol(name string) string {
 	if dynamic, found := m.shared[name]; found {
 		if dynamic {
-			return "shared_dynamic()", nil
+			return "shared_dynamic()"
 		}
-		return fmt.Sprintf("shared_address(slot_%s)", name), nil
+		return fmt.Sprintf("shared_address(slot_%s)", name)
 	}
-	for _, p := range m.params {
-		if p.name == name {
-			return fmt.Sprintf("(u64)&%s", name), nil
-		}
+	if !slices.ContainsFunc(m.params, func(p param) bool { return p.name == name }) {
+		m.refuse("unknown operand %.80q", name)
 	}
-	return "", fmt.Errorf("unknown operand %.80q", name)
+	return fmt.Sprintf("(u64)&%s", name)
 }
 
 // assign returns a statement that writes an expression of type t to a register.
-func (m *module) assign(operand string, t ptype, expression string) (string, error) {
+func (m *module) assign(operand string, t ptype, expression string) string {
 	match := register.FindStringSubmatch(operand)
 	if match == nil {
-		return "", fmt.Errorf("%.80q is not a register", operand)
+		return m.refuse("%.80q is not a register", operand)
 	}
-	k, found := m.regs[match[1]]
-	if !found {
-		return "", fmt.Errorf("register %s is not declared", operand)
+	k, name := m.kindOf(match), match[1]+match[2]
+	if k.float == (t.class == 'f') {
+		return fmt.Sprintf("%s = (%s)(%s);", name, k.ctype, expression)
 	}
-	name := match[1] + match[2]
-	if k.float != (t.class == 'f') {
-		if k.bits != t.bits {
-			return "", fmt.Errorf("%d bits for a register of %d", t.bits, k.bits)
-		}
-		return fmt.Sprintf("%s = bits<%s>(%s);", name, k.ctype, expression), nil
+	if k.bits != t.bits {
+		m.refuse("%d bits for a register of %d", t.bits, k.bits)
 	}
-	return fmt.Sprintf("%s = (%s)(%s);", name, k.ctype, expression), nil
+	return fmt.Sprintf("%s = bits<%s>(%s);", name, k.ctype, expression)
 }
 
 // place returns the expression of an address such as [%rd1+8].
-func (m *module) place(operand string) (string, error) {
+func (m *module) place(operand string) string {
 	match := address.FindStringSubmatch(operand)
 	if match == nil {
-		return "", fmt.Errorf("%.80q is not an address", operand)
+		return m.refuse("%.80q is not an address", operand)
 	}
-	base, err := "", error(nil)
+	base := ""
 	if match[1] != "" {
-		base, err = m.value("%"+match[1]+match[2], ptype{'u', 64})
+		base = m.value("%"+match[1]+match[2], ptype{'u', 64})
 	} else {
-		base, err = m.symbol(match[3])
+		base = m.symbol(match[3])
 	}
 	if match[4] != "" {
 		base = fmt.Sprintf("%s + (i64)%s", base, match[4])
 	}
-	return base, err
+	return base
 }
 
 // operands splits a list at its commas outside braces and brackets.

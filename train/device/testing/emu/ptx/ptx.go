@@ -1,4 +1,4 @@
-// Package ptx translates PTX to C++, so that the emulator runs the code that a card gets and not
+// Package ptx translates PTX to C++, so that the emulator runs the code that a GPU gets and not
 // only the source that clang compiled it from.
 //
 // It supports the instructions that the kernels of train/device/cuda use, in the form that LLVM's
@@ -19,10 +19,8 @@ import (
 func Source(name, text string) (string, error) {
 	m := &module{name: name, known: translators(), shared: map[string]bool{}}
 	m.emit("#include \"ptx.h\"")
-	if err := m.read(text); err != nil {
-		return "", err
-	}
-	return m.out.String(), nil
+	err := m.read(text)
+	return m.out.String(), err
 }
 
 // module is the state of reading a PTX file line by line.
@@ -31,6 +29,7 @@ type module struct {
 	line  int
 	out   strings.Builder
 	known map[string]translator
+	err   error // the first that was refused
 
 	shared  map[string]bool // arrays in shared memory, true for hg_dynamic, whose size the launch gives
 	kernel  string          // the .entry being read
@@ -73,6 +72,14 @@ var (
 	ignored    = regexp.MustCompile(`^\.(version|target|address_size|minnctapersm|pragma|globl)\b`)
 )
 
+// refuse keeps an error unless there is one, and returns nothing.
+func (m *module) refuse(format string, args ...any) string {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
+	}
+	return ""
+}
+
 func (m *module) emit(format string, args ...any) { fmt.Fprintf(&m.out, format+"\n", args...) }
 
 func (m *module) read(text string) error {
@@ -89,8 +96,8 @@ func (m *module) read(text string) error {
 			if statement == "" || ignored.MatchString(statement) {
 				continue
 			}
-			if err := m.statement(statement); err != nil {
-				return fmt.Errorf("%s:%d: %s: %w", m.name, m.line, statement, err)
+			if m.statement(statement); m.err != nil {
+				return fmt.Errorf("%s:%d: %s: %w", m.name, m.line, statement, m.err)
 			}
 		}
 	}
@@ -108,98 +115,82 @@ func (m *module) count() {
 	m.pending = 0
 }
 
-func (m *module) statement(s string) error {
+func (m *module) statement(s string) {
+	label := labelLine.FindStringSubmatch(s)
 	switch {
 	case m.kernel == "":
-		return m.topLevel(s)
+		m.topLevel(s)
 	case m.listing:
-		return m.parameter(s)
+		m.parameter(s)
 	case !m.inside:
-		return m.directive(s)
+		m.directive(s)
 	case s == "}" && m.depth > 0:
 		m.emit("}")
 		m.depth--
-		return nil
 	case s == "}":
 		m.count()
 		m.emit("}\nHG_PTX_KERNEL(%d, %s)\n", m.threads, m.kernel)
 		m.kernel, m.inside = "", false
-		return nil
-	}
-	if match := labelLine.FindStringSubmatch(s); match != nil {
+	case label != nil:
 		m.count()
-		m.emit("%s:;", match[1])
-		return nil
+		m.emit("%s:;", label[1])
+	case strings.HasPrefix(s, "."):
+		m.declaration(s)
+	default:
+		code := m.instruction(s)
+		m.pending++
+		if leaves.MatchString(s) {
+			m.count()
+		}
+		m.emit("#line %d \"%s\"\n%s", m.line, m.name, code)
 	}
-	if strings.HasPrefix(s, ".") {
-		return m.declaration(s)
-	}
-	code, err := m.instruction(s)
-	if err != nil {
-		return err
-	}
-	m.pending++
-	if leaves.MatchString(s) {
-		m.count()
-	}
-	m.emit("#line %d \"%s\"\n%s", m.line, m.name, code)
-	return nil
 }
 
 // topLevel reads a statement outside kernels.
-func (m *module) topLevel(s string) error {
+func (m *module) topLevel(s string) {
 	if match := entryLine.FindStringSubmatch(s); match != nil {
 		m.kernel, m.params, m.threads = match[1], nil, 0
 		m.listing = strings.HasSuffix(s, "(")
 		m.regs = map[string]kind{}
-		return nil
-	}
-	if match := externLine.FindStringSubmatch(s); match != nil {
+	} else if match := externLine.FindStringSubmatch(s); match != nil {
 		m.shared[match[1]] = true
-		return nil
+	} else {
+		m.declaration(s)
 	}
-	return m.declaration(s)
 }
 
 // parameter reads a line of the list of parameters.
-func (m *module) parameter(s string) error {
-	if s == ")" {
-		m.listing = false
-		return nil
-	}
+func (m *module) parameter(s string) {
 	match := paramLine.FindStringSubmatch(s)
-	if match == nil {
-		return fmt.Errorf("unsupported parameter")
+	switch {
+	case s == ")":
+		m.listing = false
+	case match == nil:
+		m.refuse("unsupported parameter")
+	case match[4] == "":
+		m.params = append(m.params, param{match[3], m.typeOf(match[2]).ctype()})
+	default:
+		m.params = append(m.params, param{match[3], fmt.Sprintf("Bytes<%s, %s>", match[4], match[1])})
 	}
-	p := param{name: match[3]}
-	if match[4] == "" {
-		t, err := typeOf(match[2])
-		if err != nil {
-			return err
-		}
-		p.ctype = t.ctype()
-	} else {
-		p.ctype = fmt.Sprintf("Bytes<%s, %s>", match[4], match[1])
+}
+
+// number returns the value of digits.
+func (m *module) number(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		m.refuse("%w", err)
 	}
-	m.params = append(m.params, p)
-	return nil
+	return n
 }
 
 // directive reads a line between the parameters and the body.
-func (m *module) directive(s string) error {
+func (m *module) directive(s string) {
 	if match := maxLine.FindStringSubmatch(s); match != nil {
-		m.threads = 1
-		for _, n := range match[1:] {
-			v, err := strconv.Atoi(n)
-			if err != nil {
-				return err
-			}
-			m.threads *= v
-		}
-		return nil
+		m.threads = m.number(match[1]) * m.number(match[2]) * m.number(match[3])
+		return
 	}
 	if s != "{" {
-		return fmt.Errorf("unsupported directive of a kernel")
+		m.refuse("unsupported directive of a kernel")
 	}
 	m.inside = true
 	list := make([]string, len(m.params))
@@ -207,52 +198,43 @@ func (m *module) directive(s string) error {
 		list[i] = p.ctype + " " + p.name
 	}
 	m.emit("static void %s(%s) {", m.kernel, strings.Join(list, ", "))
-	return nil
 }
 
 // registers declares one register, or those numbered from 1 to below a count.
-func (m *module) registers(of, prefix, count string) error {
+func (m *module) registers(of, prefix, count string) {
 	k, found := kinds[of]
 	if !found {
-		return fmt.Errorf("registers of an unknown type")
+		m.refuse("registers of an unknown type")
 	}
 	m.regs[prefix] = k
-	if count == "" {
-		m.emit("%s %s;", k.ctype, prefix)
-		return nil
+	names := []string{prefix}
+	if count != "" {
+		names = nil
+		for i := range m.number(count) - 1 {
+			names = append(names, fmt.Sprintf("%s%d", prefix, i+1))
+		}
 	}
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 2 {
-		return err
+	if len(names) > 0 {
+		m.emit("%s %s;", k.ctype, strings.Join(names, ", "))
 	}
-	names := make([]string, 0, n)
-	for i := 1; i < n; i++ {
-		names = append(names, fmt.Sprintf("%s%d", prefix, i))
-	}
-	m.emit("%s %s;", k.ctype, strings.Join(names, ", "))
-	return nil
 }
 
 // declaration reads registers and arrays in shared memory.
-func (m *module) declaration(s string) error {
+func (m *module) declaration(s string) {
 	if match := regLine.FindStringSubmatch(s); match != nil {
-		return m.registers(match[1], match[2], match[3])
+		m.registers(match[1], match[2], match[3])
+		return
 	}
 	match := sharedLine.FindStringSubmatch(s)
 	if match == nil {
-		return fmt.Errorf("unsupported declaration")
-	}
-	t, err := typeOf(match[1])
-	if err != nil {
-		return err
+		m.refuse("unsupported declaration")
+		return
 	}
 	count := 1
 	if match[3] != "" {
-		if count, err = strconv.Atoi(match[3]); err != nil {
-			return err
-		}
+		count = m.number(match[3])
 	}
-	m.emit("static hg_emu::Slot slot_%s = {\"%s\", %d, 0, nullptr};", match[2], match[2], count*t.bits/8)
+	bytes := count * m.typeOf(match[1]).bits / 8
+	m.emit("static hg_emu::Slot slot_%s = {\"%s\", %d, 0, nullptr};", match[2], match[2], bytes)
 	m.shared[match[2]] = false
-	return nil
 }

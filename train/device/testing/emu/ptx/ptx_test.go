@@ -1,10 +1,10 @@
 package ptx
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"hgld/train/device/cuda"
 )
 
 // kernel is a module with one kernel of these instructions.
@@ -68,17 +68,13 @@ func TestUnknownInstructionsAreRefusedByLine(t *testing.T) {
 }
 
 func TestEveryCommittedKernelIsTranslated(t *testing.T) {
-	files, err := filepath.Glob("../../../cuda/ptx/*.ptx")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files of PTX: %v", len(files), err)
+	modules, err := cuda.PTX()
+	if err != nil || len(modules) < 40 {
+		t.Fatalf("%d modules of PTX: %v", len(modules), err)
 	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := Source(filepath.Base(path), string(text))
-		got, want := strings.Count(source, "\nHG_PTX_KERNEL("), strings.Count(string(text), ".visible .entry ")
+	for path, text := range modules {
+		source, err := Source(path, text)
+		got, want := strings.Count(source, "\nHG_PTX_KERNEL("), strings.Count(text, ".visible .entry ")
 		if err != nil || got != want || want == 0 {
 			t.Errorf("%s: %d kernels, want %d: %v", path, got, want, err)
 		}

@@ -12,8 +12,8 @@ HG_API const char *hgEmuLastError() {
   return copy.c_str();
 }
 
-// hgEmuOrder sets the order as HGLD_EMU_ORDER does; hgEmuFail, hgEmuMemory, hgEmuVersion and
-// hgEmuCapability do what their variables do. They return 0, or 1 for what they do not understand.
+// hgEmuOrder sets the order as HGLD_EMU_ORDER does; hgEmuFail, hgEmuMemory and hgEmuVersion do
+// what their variables do. They return 0, or 1 for what they do not understand.
 HG_API int hgEmuOrder(const char *text) {
   Call call(__func__, need_nothing);
   return order_set(text) ? 0 : 1;
@@ -34,11 +34,6 @@ HG_API int hgEmuVersion(int version) {
   Call call(__func__, need_nothing);
   driver_version = version;
   return 0;
-}
-
-HG_API int hgEmuCapability(int value) {
-  Call call(__func__, need_nothing);
-  return capability_set(value) ? 0 : 1;
 }
 
 HG_API int hgEmuMemory(u64 bytes) {

@@ -132,7 +132,6 @@ HG_API int cuDeviceGetUuid(unsigned char *uuid, int device) {
 
 // The numbers are those of an A100, for which the kernels' PTX is made (compute_80), but for shared
 // memory: 99 KiB of a block are the least of the cards from compute capability 8.0 on (8.6, 8.9, 12.0).
-// With HGLD_EMU_CAPABILITY=90, the capability and the shared memory are an H100's.
 HG_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
   static const std::map<int, int> values = {
       {1, 1024},        {2, 1024},         {3, 1024},   {4, 64},      {5, 2147483647}, {6, 65535},   {7, 65535},
@@ -146,9 +145,7 @@ HG_API int cuDeviceGetAttribute(int *value, int attribute, int device) {
   if (absent(device)) return error_invalid_device;
   auto it = values.find(attribute);
   if (it == values.end()) return fail(error_invalid_value, "unknown attribute " + std::to_string(attribute));
-  static const std::map<int, int> of_hopper = {{75, 9}, {81, 228 << 10}, {97, 227 << 10}};
-  auto other = of_hopper.find(attribute);
-  *value = capability == 90 && other != of_hopper.end() ? other->second : it->second;
+  *value = it->second;
   return success;
 }
 

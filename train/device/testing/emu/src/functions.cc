@@ -1,6 +1,5 @@
 // Modules, functions and launches as the driver's functions offer them.
 #include "api.h"
-#include "options.h"
 
 #include <cstdio>
 #include <cstring>
@@ -13,7 +12,7 @@ namespace hg_emu {
 std::map<void *, std::unique_ptr<Module>> modules;
 
 static const int shared_per_block = 48 << 10;
-static int shared_per_block_optin() { return capability == 90 ? 227 << 10 : 99 << 10; }
+static const int shared_per_block_optin = 99 << 10;
 
 static std::set<void *> functions; // of all modules
 
@@ -28,8 +27,7 @@ static int load(Context *context, void **module, const void *image) {
   auto m = std::make_unique<Module>();
   m->owner = context;
   if (memcmp(image, "\x7f" "ELF", 4) == 0) {
-    if (int code = cubin_parse(image, m->entries)) 
-      return fail(code, "not machine code for compute capability " + std::to_string(capability / 10) + ".0");
+    if (int code = cubin_parse(image, m->entries)) return fail(code, "not machine code for compute capability 8.0");
   } else {
     std::string wrong = ptx_parse((const char *)image, m->entries);
     if (!wrong.empty()) return fail(error_invalid_ptx, wrong);
@@ -111,8 +109,8 @@ HG_API int cuFuncSetAttribute(void *function, int attribute, int value) {
   if (!f) return fail(error_invalid_handle, "cuFuncSetAttribute: no such function");
   if (attribute == 9 && value >= -1 && value <= 100) return success;
   if (attribute != 8) return fail(error_invalid_value, "attribute " + std::to_string(attribute) + " cannot be set");
-  if (value < 0 || value > shared_per_block_optin())
-    return fail(error_invalid_value, "a block has at most " + std::to_string(shared_per_block_optin()) +
+  if (value < 0 || value > shared_per_block_optin)
+    return fail(error_invalid_value, "a block has at most " + std::to_string(shared_per_block_optin) +
                                          " bytes of shared memory, " + std::to_string(value) + " were asked for");
   f->dynamic_limit = value;
   return success;
@@ -124,8 +122,7 @@ HG_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *functi
   if (!f) return fail(error_invalid_handle, "cuOccupancyMaxActiveBlocksPerMultiprocessor: no such function");
   if (threads < 1) return error_invalid_value;
   size_t n = 2048 / ((threads + 31) / 32 * 32);
-  const size_t all = (size_t)shared_per_block_optin() + 1024;
-  if (shared > 0 && n > all / (shared + 1024)) n = all / (shared + 1024);
+  if (shared > 0 && n > (100u << 10) / (shared + 1024)) n = (100u << 10) / (shared + 1024);
   *blocks = (int)(n < 32 ? n : 32);
   return success;
 }
@@ -184,7 +181,7 @@ HG_API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
   launch->blocks = grid;
   launch->threads = threads;
   launch->shared = shared;
-  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? shared_per_block_optin() : shared_per_block);
+  launch->shared_limit = (u32)(f->dynamic_limit > shared_per_block ? shared_per_block_optin : shared_per_block);
   size_t bytes = 0;
   for (int i = 0; i < f->kernel->parameters; i++) bytes += (f->kernel->sizes[i] + 15) / 16 * 16;
   launch->storage.reset(new u8[bytes + 16]);

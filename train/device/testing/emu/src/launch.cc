@@ -157,7 +157,6 @@ static void run_block() {
   block.ready_count = block.barrier_count = block.done_count = 0;
   shared_poison();
   copies_begin(block.count);
-  warpgroups_begin(block.count);
   race_begin_block();
   do {
     if (order == order_shuffled) shuffle_turns();
@@ -170,9 +169,8 @@ static void run_block() {
   } while (block.ready_count > 0 || open_barrier());
   if (block.done_count < block.count) return fail_block(error_launch_failed, divergence());
   if (counting) count_end();
-  std::string overrun = shared_check(), apart = warpgroups_check();
+  std::string overrun = shared_check();
   if (!overrun.empty()) fail_block(error_illegal_address, overrun);
-  if (!apart.empty()) fail_block(error_launch_failed, apart);
 }
 
 // free_waiting gives back the stacks of threads that a failure left waiting.

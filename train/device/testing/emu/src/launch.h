@@ -90,11 +90,6 @@ inline void make_ready(int warp, u32 lanes) {
 // copies_begin forgets the asynchronous copies of the last block.
 void copies_begin(int threads);
 
-// warpgroups_begin forgets those of the last block. warpgroups_check returns what those of a block that
-// has ended did wrong.
-void warpgroups_begin(int threads);
-std::string warpgroups_check();
-
 // divergence describes the threads of a block none of which can run.
 std::string divergence();
 
@@ -108,10 +103,6 @@ std::string shared_check();
 
 // shared_guards reports whether an address lies in the guard pages of shared memory.
 bool shared_guards(const void *address);
-
-// shared_dynamic_at returns the place in the block's dynamic memory that an address of 18 bits, of which a
-// card has 14 in the description of a tile, stands for.
-u8 *shared_dynamic_at(u32 address);
 
 // shared_holds reports whether the bytes lie in the running block's shared memory.
 bool shared_holds(const void *address, u32 bytes);

@@ -1,7 +1,6 @@
 #include "module.h"
 
 #include "codes.h"
-#include "options.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -80,8 +79,6 @@ std::string ptx_parse(const char *ptx, std::map<std::string, Entry> &entries) {
     text += *p;
   }
   if (text.find(".version") == std::string::npos) return "the image is no PTX: it has no .version";
-  if (capability < 90 && text.find(".target sm_90a") != std::string::npos)
-    return "PTX: the target sm_90a is not the device's";
   for (size_t at = 0; (at = text.find(".entry", at)) != std::string::npos;) {
     at += strlen(".entry");
     std::string wrong = parse_entry(text, at, entries);
@@ -114,7 +111,7 @@ int cubin_parse(const void *image, std::map<std::string, Entry> &entries) {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
   if (header->e_machine != EM_CUDA || header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shstrndx >= header->e_shnum)
     return error_invalid_image;
-  if ((header->e_flags & 0xFF) != (u32)capability) return error_no_binary;
+  if ((header->e_flags & 0xFF) != 80) return error_no_binary; // of the card that cuDeviceGetAttribute describes
   const Elf64_Shdr *sections = (const Elf64_Shdr *)(bytes + header->e_shoff);
   const char *names = (const char *)bytes + sections[header->e_shstrndx].sh_offset;
   const std::string prefix = ".nv.info.";

@@ -11,14 +11,6 @@ static const size_t usual_memory = (size_t)2 << 30;
 size_t memory_limit = usual_memory;
 static const int usual_version = 12040;
 int driver_version = usual_version;
-static const int usual_capability = 80;
-int capability = usual_capability;
-
-bool capability_set(int value) {
-  if (value != 80 && value != 90) return false;
-  capability = value;
-  return true;
-}
 int devices = 1;
 
 static u64 random_state = 1;
@@ -90,7 +82,7 @@ int fail_injected(const char *function) {
 
 // The environment's texts as they were applied last. Where they are the same again,
 // nothing is done: the count of calls until a failure would start anew.
-static std::string order_text, memory_text, version_text, capability_text, devices_text, fail_text;
+static std::string order_text, memory_text, version_text, devices_text, fail_text;
 
 static const char *changed(const char *name, std::string &before) {
   const char *text = getenv(name);
@@ -118,9 +110,6 @@ std::string options_from_environment() {
       return std::string("HGLD_EMU_VERSION is \"") + text + "\", want a version of CUDA such as 12040";
     driver_version = (int)version;
   }
-  text = changed("HGLD_EMU_CAPABILITY", capability_text);
-  if (text && !capability_set(atoi(text)))
-    return std::string("HGLD_EMU_CAPABILITY is \"") + text + "\", want 80 or 90";
   text = changed("HGLD_EMU_DEVICES", devices_text);
   if (text) {
     char *end;
@@ -138,10 +127,9 @@ std::string options_reset() {
   order_set("forward");
   memory_limit = usual_memory;
   driver_version = usual_version;
-  capability = usual_capability;
   devices = 1;
   injections.clear();
-  order_text = memory_text = version_text = capability_text = devices_text = fail_text = "";
+  order_text = memory_text = version_text = devices_text = fail_text = "";
   return options_from_environment();
 }
 

@@ -28,10 +28,6 @@ extern size_t memory_limit;
 // driver_version is what cuDriverGetVersion says: 12040 is CUDA 12.4.
 extern int driver_version;
 
-// capability is the compute capability of the devices: 80 is 8.0, and 90 is 9.0, which has warpgroups.
-extern int capability;
-bool capability_set(int value);
-
 // devices is how many there are. All have the same memory.
 extern int devices;
 
@@ -44,7 +40,7 @@ bool fail_set(const char *text);
 int fail_injected(const char *function);
 
 // options_from_environment applies HGLD_EMU_ORDER, HGLD_EMU_MEMORY, HGLD_EMU_VERSION,
-// HGLD_EMU_CAPABILITY, HGLD_EMU_DEVICES and HGLD_EMU_FAIL where they have changed. It returns what is wrong with them.
+// HGLD_EMU_DEVICES and HGLD_EMU_FAIL where they have changed. It returns what is wrong with them.
 std::string options_from_environment();
 
 // options_reset sets all options to what the environment says, or their defaults.

@@ -5,7 +5,6 @@
 #include "count.h"
 #include "race.h"
 #include "tensorcore.h"
-#include "warpgroup.h"
 
 typedef signed char i8;
 typedef short i16;

@@ -114,11 +114,6 @@ std::string shared_check() {
   return "";
 }
 
-u8 *shared_dynamic_at(u32 address) {
-  u64 first = (u64)(dynamic_end() - dynamic_room) - window;
-  return dynamic_end() - dynamic_room + ((address - first) & (dynamic_room - 1));
-}
-
 bool shared_holds(const void *address, u32 bytes) {
   const u8 *p = (const u8 *)address;
   return (p >= statics && p + bytes <= statics + used) || (p >= dynamics && p + bytes <= dynamics + dynamic_bytes);

@@ -4,7 +4,6 @@
 #include "codes.h"
 #include "launch.h"
 #include "race.h"
-#include "warpgroup.h"
 
 #include <cstring>
 #include <string>
@@ -127,7 +126,6 @@ void copy_wait(u32 but, const char *file, int line) {
   for (; n < list.size() && list[n].group + but < groups[place.number]; n++) {
     const Copy &c = list[n];
     if (file) race_shared({(u64)c.to - window, c.bytes, writes, file, line});
-    warpgroup_copied(c.to, c.bytes);
     if (c.from)
       memcpy(c.to, c.from, c.bytes);
     else

@@ -1,5 +1,4 @@
-// An imitation of libcudnn.so.9: the functions that package vendor calls, of the graph API here and
-// of the older ones in cudnn_legacy.h.
+// An imitation of libcudnn.so.9: the functions of its graph API that package vendor calls.
 #include "imitation.h"
 
 #include <algorithm>
@@ -153,7 +152,6 @@ std::set<void *> handles, alive, kept; // kept: copies in JSON
 std::vector<Desc *> written; // configurations of the plans that were written as JSON
 int built;                   // plans that were made of a configuration
 std::string last;
-bool graphs = true; // the heuristic proposes engines
 bool cores = true;  // one of them uses tensor cores
 
 int bad(const std::string &text) {
@@ -459,7 +457,7 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
   if (!d) return CUDNN_STATUS_BAD_PARAM;
   if (!d->finalized) return bad("an attribute is read before cudnnBackendFinalize");
   if (d->kind == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && attribute == CUDNN_ATTR_ENGINEHEUR_RESULTS && type == desc) {
-    *count = graphs ? engines : 0;
+    *count = engines;
     for (int64_t i = 0; i < room && i < *count; i++) {
       Desc *c = as(((void **)values)[i], __func__);
       if (!c || c->kind != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR) return bad("results go to no configuration");
@@ -567,12 +565,9 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   return code ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }
 
-#include "cudnn_legacy.h"
-
 // For tests: the complaints so far, the objects that are alive, and the plans executed.
 HG_API const char *hgDnnComplaints() { return complaints.c_str(); }
 HG_API int hgDnnAlive() { return (int)(alive.size() + handles.size()); }
 HG_API int hgDnnQueued() { return queued; }
 HG_API int hgDnnBuilt() { return built; }
-HG_API void hgDnnGraphs(int on) { graphs = on; }
 HG_API void hgDnnCores(int on) { cores = on; }

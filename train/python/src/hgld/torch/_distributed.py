@@ -33,15 +33,23 @@ class _Gather(torch.autograd.Function):
         return gradients[0][first : first + ctx.rows] * world()
 
 
-def gathered(embeddings: Tensor, labels: Tensor, seed: int) -> tuple[Tensor, Tensor, int]:
+def gathered(embeddings: Tensor, labels: Tensor, seed: int, proxies: str) -> tuple[Tensor, Tensor, int]:
     """Embeddings and labels of all processes, by rank, and the seed of the first. The gradients of embeddings,
-    averaged over the processes, are those of the whole batch."""
-    labels = labels.to(embeddings.device)  # a backend such as NCCL knows the tensors of a card alone
+    averaged over the processes, are those of the whole batch. proxies are a digest that must be equal in all."""
+    labels = labels.to(embeddings.device)  # a backend such as NCCL knows only tensors on a GPU
     every: list[Any] = [None] * world()
-    dist.all_gather_object(every, (*(f"{x.dtype} {list(x.shape)}" for x in (embeddings, labels)), seed))
+    dist.all_gather_object(every, (*(f"{x.dtype} {list(x.shape)}" for x in (embeddings, labels)), seed, proxies))
     if len({batch[:2] for batch in every}) > 1:
-        each = "; ".join(f"{rows}, labels {classes}" for rows, classes, _ in every)
-        raise HgldError(f"processes have other batches: {each}. Want the same: let the sampler drop the last batch")
+        each = "; ".join(f"{rows}, labels {classes}" for rows, classes, *_ in every)
+        want = "the same: let the sampler drop the last batch"
+        if len({batch[0].partition(" ")[0] for batch in every}) > 1:
+            want = "one type of embeddings"
+        raise HgldError(f"processes have other batches: {each}. Want {want}")
+    if len({batch[3] for batch in every}) > 1:
+        raise HgldError(
+            "the proxies of the loss differ between processes: give the loss the same seed in all, and "
+            "DistributedDataParallel, or another that averages gradients, its parameters too"
+        )
     classes = [torch.empty_like(labels) for _ in range(world())]
     dist.all_gather(classes, labels.contiguous())
     rows: Tensor = _Gather.apply(embeddings)  # type: ignore[no-untyped-call]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import torch
@@ -15,32 +15,19 @@ from hgld._library import FLOAT32, FLOAT64, HgldError, Matrix
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class _ToHost(torch.autograd.Function):
-    """A tensor of a card in page-locked memory of the host, with its gradient back."""
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        ctx.device = x.device
-        host = torch.empty(x.shape, dtype=x.dtype, pin_memory=True)
-        host.copy_(x, non_blocking=True)
-        torch.cuda.current_stream(x.device).synchronize()
-        return host
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
-        gradient = gradients[0]
-        host = gradient if gradient.is_pinned() else gradient.contiguous().pin_memory()
-        return host.to(ctx.device, non_blocking=True)
-
-
-def to_host(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """x in host memory and of a type that hgld computes in, with the gradient back to x."""
-    if x.dtype != dtype:
-        x = x.to(dtype)
-    if x.is_cuda:
-        host: torch.Tensor = _ToHost.apply(x)  # type: ignore[no-untyped-call]
-        return host
-    return x.cpu()
+def to_host(tensors: Sequence[torch.Tensor], kind: torch.dtype) -> list[torch.Tensor]:
+    """Tensors in host memory and of a type that hgld computes in. The current stream of a GPU copies its tensors into
+    page-locked memory, and is waited for."""
+    found = []
+    for x in tensors:
+        if x.is_cuda:
+            host = torch.empty(x.shape, dtype=kind, device="cpu", pin_memory=True)
+            found.append(host.copy_(x, non_blocking=True))
+        else:
+            found.append(x.to("cpu", kind))
+    for device in {x.device for x in tensors if x.is_cuda}:
+        torch.cuda.current_stream(device).synchronize()
+    return found
 
 
 def check_rows(x: Any, name: str) -> None:
@@ -85,6 +72,8 @@ def tensor_of(labels: Any, name: str) -> torch.Tensor:
     """Labels as a tensor."""
     if isinstance(labels, torch.Tensor):
         return labels
+    if hasattr(labels, "to_numpy"):  # a series or a data frame of pandas
+        labels = labels.to_numpy()
     try:
         return torch.as_tensor(labels)
     except (TypeError, ValueError) as err:
@@ -118,6 +107,16 @@ def levels_of(labels: torch.Tensor) -> int:
     return labels.shape[1] if labels.dim() == 2 else 1
 
 
+def type_of(state: Mapping[str, Any]) -> torch.dtype:
+    """The type that the library keeps a state in. The module's buffer has another after half() or double()."""
+    return torch.uint8 if state["type"] == "U8" else torch.float32
+
+
+def recomputing() -> bool:
+    """Whether a backward pass is running, in which activation checkpoints compute again what they did not keep."""
+    return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() >= 0
+
+
 def untraced(method: _F) -> _F:
     """A method that torch.compile leaves as it is: it cannot see into the library, and need not try."""
 
@@ -128,6 +127,11 @@ def untraced(method: _F) -> _F:
         return method(*args, **kwargs)
 
     return cast(_F, run)
+
+
+def address(array: Any) -> int | None:
+    """The address of an array of ctypes, or None."""
+    return None if array is None else ctypes.addressof(array)
 
 
 def pointer(x: torch.Tensor | None) -> int | None:
@@ -145,6 +149,7 @@ def pointers(tensors: list[torch.Tensor]) -> Any:
 __all__ = [
     "HgldError",
     "_library",
+    "address",
     "check_rows",
     "in_rows",
     "labels_of",
@@ -154,7 +159,9 @@ __all__ = [
     "narrow",
     "pointer",
     "pointers",
+    "recomputing",
     "tensor_of",
     "to_host",
+    "type_of",
     "untraced",
 ]

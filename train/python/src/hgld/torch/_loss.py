@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
+import copy
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -10,22 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hgld._library import INT64, Batch, Gradient, HgldError, LossHandle, text_of, whole
+from hgld._library import HgldError, LossHandle, text_of, whole
 from hgld.torch import _distributed
-from hgld.torch._host import (
-    check_rows,
-    in_rows,
-    labels_of,
-    levels_of,
-    matrices,
-    matrix,
-    narrow,
-    pointer,
-    pointers,
-    tensor_of,
-    to_host,
-    untraced,
-)
+from hgld.torch._host import check_rows, labels_of, levels_of, matrices, narrow, recomputing, tensor_of, type_of
+from hgld.torch._op import Opened, loss_of
 
 
 def merged(given: Iterable[tuple[tuple[str, ...], Any]], settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -61,6 +50,10 @@ class Others(NamedTuple):
     labels: Tensor | None = None
     own: Tensor | None = None
 
+    def given(self) -> list[Tensor]:
+        """What is not None."""
+        return [x for x in self if x is not None]
+
     def checked(self, name: str, prefix: str, queries: int, levels: int) -> Others:
         """These with labels and rows on the host. Errors call them name, prefix_labels and prefix_self."""
         if (self.rows is None) != (self.labels is None):
@@ -82,7 +75,7 @@ class Loss(nn.Module):
     Proxies are parameters, so give ``loss.parameters()`` to an optimizer. float32 is computed by the fused
     operations of hgld, float16 and bfloat16 are widened to it. float64 is computed by the definition of
     the loss in plain loops, which is slow and meant for tests; losses that draw random numbers or keep
-    scores round it to float32. Tensors of a card are computed on the host.
+    scores round it to float32. Tensors on a GPU are computed on the host.
 
     Args:
         num_classes: number of classes, or one number for each level, finest first. Losses without proxies
@@ -91,10 +84,12 @@ class Loss(nn.Module):
             made before the first batch.
         preset: "paper" or "released": constants as published, or as in the authors' code.
         normalize: divide embeddings by their length first, with a gradient through it.
-        settings: settings as in docs/losses.md, nested as there. They override keywords.
+        settings: settings as in docs/losses-reference.md, nested as there. They override keywords.
         hierarchy: [C, L] labels of every finest class, which ``csl`` needs.
         batch_size: rows of a batch, for losses that keep the scores of batches.
         samples_per_class: rows of a class in a batch, for losses that mix rows or scores.
+        reduction: "mean", or "none" for the loss of each query alone, which is computed again for its gradient. Losses
+            that rank items for classes, keep scores or draw random numbers have no such values.
         gather: where torch.distributed is initialised, compute the loss of the rows of all processes.
         threads: threads to compute with; 0: one for each processor.
         seed: of proxies and random draws; None: drawn by torch.
@@ -114,6 +109,7 @@ class Loss(nn.Module):
         batch_size: int = 0,
         samples_per_class: int = 0,
         memory_size: int = 0,
+        reduction: str = "mean",
         gather: bool = True,
         threads: int = 0,
         seed: int | None = None,
@@ -122,6 +118,9 @@ class Loss(nn.Module):
         super().__init__()
         self.name = name or self.registry_name
         self.normalize, self.gather = normalize, gather
+        if reduction not in ("mean", "none"):
+            raise HgldError(f"reduction is {reduction!r}, want 'mean', or 'none' for the loss of each query")
+        self.reduction = reduction
         classes = _classes(num_classes)
         if embedding_size is not None:
             embedding_size = whole(embedding_size, "embedding_size", 1)
@@ -131,7 +130,6 @@ class Loss(nn.Module):
             "preset": preset,
             "settings": dict(settings or {}),
             "classes": classes,
-            "levels": len(classes),
             "paths": paths,
             "batch": whole(batch_size, "batch_size", 0),
             "per_class": whole(samples_per_class, "samples_per_class", 0),
@@ -139,65 +137,64 @@ class Loss(nn.Module):
             "unit": normalize,
             "threads": whole(threads, "threads", 0),
         }
-        self._spec: dict[str, Any] = json.loads(text_of(spec))
-        self.seed = int(torch.randint(2**32 - 1, (), device="cpu")) if seed is None else whole(seed, "seed")
-        self.steps = 0
-        self._handle: LossHandle | None = None
-        handle = LossHandle({**self._spec, "dim": embedding_size or 1, "levels": len(classes) or self._least_levels()})
+        self._text = text_of(spec).decode()
+        self._spec: dict[str, Any] = json.loads(self._text)
+        self._step = torch.tensor(0, device="cpu")
+        self._opened = Opened()
+        self._compared = False  # the proxies with those of other processes
+        self._kept: tuple[Tensor, list[Tensor]] | None = None  # step and states before the last computation that counts
+        handle = self._handle(embedding_size or 1)
+        if seed is None:  # a loss that draws nothing leaves torch's numbers to others
+            draws = bool(handle.params) or not handle.exact
+            self.seed = int(torch.randint(2**32 - 1, (), device="cpu")) if draws else 0
+        else:
+            self.seed = whole(seed, "seed")
+        if reduction == "none" and not handle.by_query:
+            raise HgldError(f"{self.name} has no values of single queries for reduction='none'")
         self._params = [p["name"].replace(".", "_") for p in handle.params]
         self._states = [s["name"].replace(".", "_") for s in handle.states]
         for name_, s in zip(self._states, handle.states, strict=True):
-            self.register_buffer(name_, torch.full(s["dims"], s.get("start", 0), dtype=_type_of(s)))
+            self.register_buffer(name_, torch.full(s["dims"], s.get("start", 0), dtype=type_of(s)))
         for p in self._params:
             self.register_parameter(p, nn.UninitializedParameter())  # type: ignore[arg-type]
         if embedding_size is not None:
-            self._materialize(embedding_size, handle)
+            self._materialize(embedding_size)
 
     def _least_levels(self) -> int:
         """Levels to check the settings with before any labels are known."""
         level = self._spec["settings"].get("level", 0)
         return 1 + level if isinstance(level, int) and level >= 0 else 1
 
-    def _materialize(self, dim: int, handle: LossHandle | None = None) -> None:
+    def _materialize(self, dim: int) -> None:
         """Gives the proxies their shape and initial values."""
         self._spec["dim"] = dim
-        self._handle = handle = handle or LossHandle(self._spec)
-        for name, about in zip(self._params, handle.params, strict=True):
+        for name, about in zip(self._params, self._handle(dim).params, strict=True):
             getattr(self, name).materialize(about["dims"])
         self.reset_parameters()
+
+    def _handle(self, dim: int) -> LossHandle:
+        return self._opened.handle(self._text, dim, len(self._spec["classes"]) or self._least_levels())
 
     def reset_parameters(self, seed: int | None = None) -> None:
         """Draws the proxies anew: those of a training of hgld with this seed. None: the seed of the module."""
         self.seed = self.seed if seed is None else seed
         if "dim" not in self._spec:  # the first batch gives them their shape
             return
-        handle = self._opened(self._spec["dim"], self._spec["levels"] or 1)
+        handle = self._handle(self._spec["dim"])
         drawn = [torch.empty(p["dims"], dtype=torch.float32, device="cpu") for p in handle.params]
         handle.start(self.seed, matrices(drawn))
         with torch.no_grad():
             for name, values in zip(self._params, drawn, strict=True):
                 getattr(self, name).copy_(values)
 
-    def _opened(self, dim: int, levels: int) -> LossHandle:
-        """The open loss of this process, for embeddings of dim columns and labels of levels columns."""
-        spec = {**self._spec, "dim": dim, "levels": levels}
-        if self._handle is None or not self._handle.valid() or spec != self._spec:
-            self._handle = LossHandle(spec)
-            if self._spec["classes"] or self._spec["levels"]:
-                self._spec = spec
-            else:
-                self._spec["dim"] = dim
-                self._spec["levels"] = levels
-        return self._handle
-
-    @untraced
     def forward(
         self,
         embeddings: Tensor,
-        labels: Tensor,
-        *,
+        labels: Tensor | None = None,
+        indices_tuple: tuple[Tensor, ...] | None = None,
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
+        *,
         ref_self: Tensor | None = None,
         memory: Tensor | None = None,
         memory_labels: Tensor | None = None,
@@ -209,6 +206,8 @@ class Loss(nn.Module):
         Args:
             embeddings: [B, D] queries, and the gallery unless ref_emb is given.
             labels: [B] or [B, L] classes, finest level first; -1 means no class.
+            indices_tuple: pairs or triplets of pytorch-metric-learning. They must be all pairs of the finest level, but
+                for those of a query with itself, since a ranking has all.
             ref_emb: [G, D] another gallery; it takes a gradient too.
             ref_labels: [G] or [G, L] its classes.
             ref_self: [B] row of each query in ref_emb, or -1; None: no query has one.
@@ -218,19 +217,49 @@ class Loss(nn.Module):
             memory_weight: weight of the loss against memory, relative to that against the gallery.
 
         Returns:
-            The loss, a scalar on the device of embeddings.
+            The loss on the device of embeddings: a scalar, or [B] with ``reduction="none"``.
         """
+        if labels is None:
+            raise HgldError(_NO_LABELS)
+        if indices_tuple is not None and ref_self is None:
+            ref_self = _own_rows(indices_tuple, tensor_of(labels, "labels"), ref_labels)
         if ref_emb is None and memory is None:
             embeddings, labels = self.gathered(embeddings, labels)
         ref, remembered = Others(ref_emb, ref_labels, ref_self), Others(memory, memory_labels, memory_self)
         return self.of_rows(embeddings, labels, ref, remembered, memory_weight)
 
+    def of_pairs(
+        self,
+        embeddings: Tensor,
+        labels: Tensor | None,
+        indices_tuple: tuple[Tensor, ...] | None = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> Tensor:
+        """forward of the rows of this process alone, with the arguments of pytorch-metric-learning."""
+        if labels is None:
+            raise HgldError(_NO_LABELS)
+        own = None
+        if indices_tuple is not None:
+            own = _own_rows(indices_tuple, tensor_of(labels, "labels"), ref_labels)
+        return self.of_rows(embeddings, labels, Others(ref_emb, ref_labels, own))
+
     def gathered(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of all processes where torch.distributed is initialised and the module gathers."""
         labels = tensor_of(labels, "labels")
         if self.gather and _distributed.world() > 1:  # all draw the same, whatever torch's seed in each
-            embeddings, labels, self.seed = _distributed.gathered(embeddings, labels, self.seed)
+            proxies = "" if self._compared else self._digest()
+            embeddings, labels, self.seed = _distributed.gathered(embeddings, labels, self.seed, proxies)
+            self.__dict__["_compared"] = True
         return embeddings, labels
+
+    def _digest(self) -> str:
+        """A text that tells the values of the proxies apart; "" if there are none yet."""
+        held = [getattr(self, name) for name in self._params]
+        if any(isinstance(p, nn.UninitializedParameter) for p in held):
+            return ""
+        copies = [p.detach().to("cpu", torch.float32, copy=True) for p in held]  # numpy fixes the size of a storage
+        return hashlib.sha256(b"".join(p.numpy().tobytes() for p in copies)).hexdigest()
 
     def of_rows(
         self,
@@ -251,22 +280,38 @@ class Loss(nn.Module):
             )
         levels = len(self._spec["classes"]) or None
         rows = labels_of(labels, len(embeddings), levels, "labels")
-        levels = levels_of(rows)
-        dtype = torch.float64 if embeddings.dtype == torch.float64 else torch.float32
-        call = _Call(self, self._opened(embeddings.shape[1], levels), rows)
-        call.gallery = ref.checked("ref_emb", "ref", len(embeddings), levels)
-        call.memory, call.memory_weight = memory.checked("memory", "memory", len(embeddings), levels), memory_weight
-        inputs = [to_host(embeddings, dtype)]
-        if call.gallery.rows is not None:
-            inputs.append(to_host(call.gallery.rows, dtype))
-        if call.memory.rows is not None:
-            call.memory = call.memory._replace(rows=in_rows(call.memory.rows.detach().to("cpu", dtype)))
-        params = [to_host(getattr(self, p), dtype) for p in self._params]
-        call.keep = self.training and torch.is_grad_enabled()
-        loss: Tensor = _Compute.apply(call, len(inputs), *inputs, *params)  # type: ignore[no-untyped-call]
-        if call.keep:
-            self.__dict__["steps"] += 1  # torch's way to set an attribute takes as long as a check of the batch
-        return loss if embeddings.is_cpu else loss.to(embeddings.device)
+        gallery = ref.checked("ref_emb", "ref", len(embeddings), levels_of(rows))
+        remembered = memory.checked("memory", "memory", len(embeddings), levels_of(rows))
+        inputs = [embeddings] if gallery.rows is None else [embeddings, gallery.rows]
+        params = [getattr(self, p) for p in self._params]
+        pure = torch._C._are_functorch_transforms_active()  # a function under a transform changes nothing
+        grad = torch.is_grad_enabled()
+        wanted = grad and (pure or any(x.requires_grad for x in inputs + params))
+        step, states = self._step, [getattr(self, name) for name in self._states]
+        keep = self.training and grad and not pure
+        if recomputing() and self._kept:  # as it was computed, and without another count
+            keep, (step, states) = False, self._kept
+        elif not torch.compiler.is_compiling():
+            self.__dict__["_kept"] = (step.clone(), [s.clone() for s in states]) if keep else None
+        each = self.reduction == "none"
+        loss, _, after = loss_of(
+            inputs, params, rows, gallery.given()[1:], [x.detach() for x in remembered.given()], states, None, step,
+            self._text, self._opened.number, float(memory_weight), self.seed % 2**32, each, wanted and not each,
+        )  # fmt: skip
+        if keep and not torch.compiler.is_exporting():
+            for state, now in zip(states, after, strict=True):
+                state.copy_(now.detach())
+            step.add_(1)
+        return loss
+
+    @property
+    def steps(self) -> int:
+        """The number of batches so far in training, which decides random draws."""
+        return int(self._step)
+
+    @steps.setter
+    def steps(self, value: int) -> None:
+        self._step.fill_(value)
 
     def get_extra_state(self) -> Tensor:
         """The seed and the number of steps, which decide random draws: int64 [2], as any format of weights has."""
@@ -289,11 +334,9 @@ class Loss(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_handle": None}
+        return {**self.__dict__, "_kept": None, "_compared": False}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Loss:
-        import copy
-
         other = self.__class__.__new__(self.__class__)
         memo[id(self)] = other
         other.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
@@ -308,90 +351,43 @@ class Loss(nn.Module):
         return ", ".join(parts)
 
 
+_NO_LABELS = "labels are missing: the losses of hgld compare the classes of rows"
+
+
+def _own_rows(indices_tuple: tuple[Tensor, ...], labels: Tensor, ref_labels: Tensor | None) -> Tensor | None:
+    """The row of each query in the gallery, which all pairs but those with itself tell, or -1; None without a gallery
+    of its own. Other pairs, such as those of a miner, are an error."""
+    mine = labels.reshape(len(labels), -1)[:, 0]
+    theirs = mine if ref_labels is None else tensor_of(ref_labels, "ref_labels").reshape(len(ref_labels), -1)[:, 0]
+    anchors, positives, others, negatives = (
+        indices_tuple if len(indices_tuple) == 4 else (*indices_tuple[:2], indices_tuple[0], indices_tuple[2])
+    )
+    device = mine.device
+    equal = mine[:, None] == theirs.to(device)
+    same, differ = torch.zeros_like(equal), torch.zeros_like(equal)
+    same[anchors.to(device), positives.to(device)] = True
+    differ[others.to(device), negatives.to(device)] = True
+    absent = equal & ~same
+    own = torch.where(absent.any(1), absent.int().argmax(1), -1)
+    rows = torch.ones(len(mine), dtype=torch.bool, device=device)
+    if len(indices_tuple) == 3:  # a query has no triplet without a positive and a negative
+        rows = (equal.sum(1) > (ref_labels is None)) & ~equal.all(1)
+    every = torch.arange(len(mine), device=device)
+    if (
+        (same & ~equal).any()
+        or (differ != ~equal)[rows].any()
+        or (absent.sum(1) > 1)[rows].any()
+        or (ref_labels is None and (own != every)[rows].any())
+    ):
+        raise HgldError(
+            "indices_tuple has other pairs than all: the losses of hgld rank every item, so leave out the miner"
+        )
+    return None if ref_labels is None else own
+
+
 def _classes(numbers: Any) -> list[int]:
     """Numbers of classes, finest first, of one number, a sequence, an array or a tensor."""
     if numbers is None:
         return []
     numbers = numbers.tolist() if hasattr(numbers, "tolist") else numbers
     return [whole(n, "num_classes", 1) for n in (numbers if isinstance(numbers, Iterable) else [numbers])]
-
-
-def _type_of(state: Mapping[str, Any]) -> torch.dtype:
-    """The type that the library keeps a state in. The module's buffer has another after half() or double()."""
-    return torch.uint8 if state["type"] == "U8" else torch.float32
-
-
-class _Call:
-    """The inputs of one computation that take no gradient."""
-
-    def __init__(self, module: Loss, handle: LossHandle, labels: Tensor) -> None:
-        self.module, self.handle, self.labels = module, handle, labels
-        self.gallery, self.memory, self.memory_weight = _NOTHING, _NOTHING, 1.0
-        self.keep = False  # the state after the step
-
-    def run(self, inputs: list[Tensor], params: list[Tensor], wanted: bool) -> tuple[Tensor, list[Tensor]]:
-        """The loss, and the gradients by inputs and params."""
-        query, gallery = inputs[0], inputs[1] if len(inputs) > 1 else None
-        values = [p.detach().contiguous() for p in params]
-        states = [getattr(self.module, name) for name in self.module._states]
-        used = [
-            s.to("cpu", _type_of(about), copy=not self.keep).contiguous()
-            for s, about in zip(states, self.handle.states, strict=True)
-        ]
-        rows = in_rows(query)
-        batch = Batch(query=matrix(rows), query_labels=pointer(self.labels), memory_weight=self.memory_weight)
-        batch.labels_type = INT64
-        batch.seed, batch.step = self.module.seed % 2**32, self.module.steps % 2**32
-        if gallery is not None:
-            others = in_rows(gallery)
-            batch.gallery, batch.gallery_labels = matrix(others), pointer(self.gallery.labels)
-            batch.self = pointer(self.gallery.own)
-        if self.memory.rows is not None:
-            batch.memory, batch.memory_labels = matrix(self.memory.rows), pointer(self.memory.labels)
-            batch.memory_self = pointer(self.memory.own)
-        value_list, state_list = matrices(values), pointers(used)
-        batch.params, batch.states = _address(value_list), _address(state_list)
-        gradients: list[Tensor] = []
-        gradient = None
-        if wanted:
-            gradients = [torch.empty_like(x, memory_format=torch.contiguous_format) for x in [*inputs, *params]]
-            gradient = Gradient(query=matrix(gradients[0]))
-            if gallery is not None:
-                gradient.gallery = matrix(gradients[1])
-            gradient_list = matrices(gradients[len(inputs) :])
-            gradient.params = _address(gradient_list)
-        value = self.handle.compute(batch, gradient)
-        if self.keep:
-            for state, now in zip(states, used, strict=True):
-                state.copy_(now)
-        return torch.scalar_tensor(value, dtype=query.dtype, device="cpu"), gradients
-
-
-def _address(array: Any) -> int | None:
-    """The address of an array of ctypes, or None."""
-    return None if array is None else ctypes.addressof(array)
-
-
-class _Compute(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, call: _Call, inputs: int, *tensors: Tensor) -> Tensor:
-        wanted = any(ctx.needs_input_grad)
-        loss, gradients = call.run(list(tensors[:inputs]), list(tensors[inputs:]), wanted)
-        ctx.save_for_backward(*gradients)
-        return loss
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        scale = upstream.item()
-        gradients = [
-            (g if scale == 1 else g * scale) if needed else None
-            for g, needed in zip(ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True)
-        ]
-        return None, None, *(_last(gradients) if torch.is_grad_enabled() else gradients)
-
-
-def _last(gradients: list[Tensor | None]) -> list[Tensor | None]:
-    """Gradients of a graph of gradients, which fail when they are differentiated: they would count as constants."""
-    message = b"hgld has no second derivative: its losses know their gradient alone"
-    fail = torch._C._functions.DelayedError(message, 1)
-    return [g if g is None else fail(g.detach().requires_grad_(True)) for g in gradients]

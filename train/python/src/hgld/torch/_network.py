@@ -184,7 +184,7 @@ def _of_timm(name: str, settings: dict[str, Any]) -> nn.Module:
     names = _RESNET_KEYWORDS if name.startswith("resnet") else _KEYWORDS
     odd = sorted(settings.keys() - names.keys())
     if odd:
-        raise HgldError(f"timm has no {name} with the settings {odd}: embed with hgld eval embed, or export to ONNX")
+        raise HgldError(f"timm has no {name} with the settings {odd}: embed with hgld embed-images, or export to ONNX")
     keywords: dict[str, Any] = {names[k]: v for k, v in settings.items()}
     if name.startswith("resnet"):
         keywords |= {"num_classes": 0, "global_pool": ""}
@@ -215,7 +215,7 @@ def load(run: str | os.PathLike[str], *, best: bool = False) -> Network:
         return _read(path)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "net.safetensors"
-        line = [_program(), "train", "export", "-q", "--device", "cpu", "--run", str(path.absolute()), str(file)]
+        line = [_program(), "train", "export", "-q", "--run", str(path.absolute()), str(file)]
         done = subprocess.run(line + ["--best"] * best, cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise HgldError(done.stderr.strip().removeprefix("hgld: "))

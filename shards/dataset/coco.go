@@ -1,0 +1,182 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hgld/labels"
+	"hgld/shards"
+)
+
+// COCO imports annotations in the format of COCO (Lin et al., "Microsoft COCO", ECCV 2014; https://cocodataset.org), as
+// Roboflow, CVAT, Label Studio and FiftyOne export them: of each image, whole, the class of its boxes.
+//
+//	annotations/instances_train2017.json    or train/_annotations.coco.json beside the images
+//	train2017/000000000009.jpg              or images/…, train/…
+//
+// The JSON has images (id, file_name), annotations (image_id, category_id) and categories (id, name, supercategory).
+// The levels are category and, if each category has one, supercategory. An image whose boxes have several categories
+// has no class, as has one without a box. The split is the one of which the name of a file or of its folder speaks;
+// the default is train.
+type COCO struct{}
+
+// cocoFile is what is read of a file.
+type cocoFile struct {
+	Images []struct {
+		ID       json.Number `json:"id"`
+		FileName string      `json:"file_name"`
+	} `json:"images"`
+	Annotations []struct {
+		Image    json.Number `json:"image_id"`
+		Category json.Number `json:"category_id"`
+	} `json:"annotations"`
+	Categories []cocoCategory `json:"categories"`
+}
+
+type cocoCategory struct {
+	ID            json.Number `json:"id"`
+	Name          string      `json:"name"`
+	Supercategory string      `json:"supercategory"`
+}
+
+// cocoNames are the names of annotation files, and cocoExports are names that other files have, too.
+var (
+	cocoNames   = []string{"annotations/instances_*.json", "_annotations.coco.json", "*/_annotations.coco.json"}
+	cocoExports = []string{"instances_*.json", "annotations/*.json", "result.json", "labels.json"}
+)
+
+// cocoFiles lists the annotation files of a folder by the first pattern of which there is one.
+func cocoFiles(folder string, patterns ...string) []string {
+	for _, pattern := range patterns {
+		if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// Open reads the annotations.
+func (COCO) Open(ctx context.Context, s Settings) (shards.Source, error) {
+	lists := cocoFiles(s.Input, slices.Concat(cocoNames, cocoExports)...)
+	if len(lists) == 0 {
+		return nil, fmt.Errorf("dataset: coco: %s has no annotations/instances_*.json and no _annotations.coco.json; input "+
+			"must be the unpacked folder with the annotations", s.Input)
+	}
+	known := []level{{name: "category"}, {name: "supercategory"}}
+	return importer(ctx, "coco", s, known, lists, func(p *published) error {
+		p.sides = nil // training and test share their classes
+		files := make([]cocoFile, len(lists))
+		tall := true
+		for i, list := range lists {
+			err := p.readList(ctx, list, func(in io.Reader) error {
+				d := json.NewDecoder(in)
+				d.UseNumber()
+				if err := d.Decode(&files[i]); err != nil {
+					return fmt.Errorf("%s, near byte %d: %w; want annotations in the format of COCO", list, d.InputOffset(), err)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			for _, c := range files[i].used() {
+				tall = tall && c.Supercategory != "" && c.Supercategory != "none"
+			}
+		}
+		if !tall && len(s.Levels) == 0 {
+			p.levels = p.levels[:1]
+			p.notes = append(p.notes, "not every category has a supercategory, so category is the only level")
+		}
+		for i, list := range lists {
+			if err := p.cocoImages(list, &files[i]); err != nil {
+				return fmt.Errorf("%s: %w", list, err)
+			}
+		}
+		return p.checkComplete(nil, "")
+	})
+}
+
+// cocoFolder returns the folder of the images of a file: that of the file, or one called like the file or images. The
+// first image tells which.
+func (p *published) cocoFolder(list string, f *cocoFile) string {
+	name := strings.TrimPrefix(strings.TrimSuffix(path.Base(list), ".json"), "instances_")
+	folders := []string{path.Dir(list), name, path.Join("images", name), "images", "data", "."}
+	for _, folder := range folders {
+		for _, image := range f.Images[:min(100, len(f.Images))] {
+			if _, err := p.images.find(path.Join(p.top, folder, filepath.ToSlash(image.FileName))); err == nil {
+				return folder
+			}
+		}
+	}
+	return folders[0]
+}
+
+// used returns the categories that have an annotation, by number.
+func (f *cocoFile) used() map[json.Number]cocoCategory {
+	all, used := map[json.Number]cocoCategory{}, map[json.Number]cocoCategory{}
+	for _, c := range f.Categories {
+		all[c.ID] = c
+	}
+	for _, a := range f.Annotations {
+		if c, known := all[a.Category]; known {
+			used[a.Category] = c
+		}
+	}
+	return used
+}
+
+// cocoImages adds the images of a file.
+func (p *published) cocoImages(list string, f *cocoFile) error {
+	boxes, used := map[json.Number]map[json.Number]bool{}, f.used()
+	for i, a := range f.Annotations {
+		if _, known := used[a.Category]; !known {
+			return fmt.Errorf("annotation %d has the category %.20q, which is not among the categories", i, a.Category)
+		}
+		if boxes[a.Image] == nil {
+			boxes[a.Image] = map[json.Number]bool{}
+		}
+		boxes[a.Image][a.Category] = true
+	}
+	split := cmp.Or(splitIn(path.Base(list)), splitIn(path.Dir(list)), labels.Train)
+	folder, several := p.cocoFolder(list, f), 0
+	for i, image := range f.Images {
+		r := record{path: path.Join(folder, filepath.ToSlash(image.FileName)), split: split,
+			where: fmt.Sprintf("%s: image %d", list, i)}
+		if image.FileName == "" {
+			return fmt.Errorf("image %d has no file_name", i)
+		}
+		switch of := slices.Collect(maps.Keys(boxes[image.ID])); len(of) {
+		case 0:
+		case 1:
+			c := used[of[0]]
+			if c.Name == "" || strings.ContainsRune(c.Name, 0) {
+				return fmt.Errorf("category %s has no name", c.ID)
+			}
+			r.names = p.levelClasses(map[string]string{"category": c.Name, "supercategory": c.Supercategory})
+		default:
+			several++
+		}
+		if err := p.add(r); err != nil {
+			return fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	if len(f.Images) == 0 {
+		return errors.New("no images are listed")
+	}
+	if several > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("%s: images whose boxes have several categories, which have no class here: %d",
+			list, several))
+	}
+	return nil
+}
