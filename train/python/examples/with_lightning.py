@@ -59,3 +59,4 @@ trainer.fit(
 if trainer.is_global_zero:
     weights = [p.detach() for p in model.parameters()]
     torch.save({"weights": weights, "H-AP": float(trainer.callback_metrics["H-AP"])}, sys.argv[1])
+torch.distributed.destroy_process_group()

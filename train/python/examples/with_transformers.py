@@ -49,3 +49,4 @@ with tempfile.TemporaryDirectory() as folder:
     trainer.train()
 if trainer.is_world_process_zero():
     torch.save({"weights": [p.detach() for p in model.parameters()]}, sys.argv[1])
+torch.distributed.destroy_process_group()

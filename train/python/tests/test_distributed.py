@@ -39,7 +39,8 @@ def want() -> tuple[list[torch.Tensor], float]:
 @pytest.mark.parametrize("program", ["accelerate", "fsdp", "lightning", "transformers"])
 def test_an_example_trains_as_one_process(program: str, want: tuple[list[torch.Tensor], float], tmp_path: Path) -> None:
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    for _ in range(3):  # at its end a process of gloo aborts now and then, with this line alone
+    # A thread of gloo that drops a tensor while its interpreter ends aborts the process (pytorch/pytorch#190489).
+    for _ in range(3):
         done = subprocess.run(
             [*run, str(EXAMPLES / f"with_{program}.py"), "weights.pt"],
             cwd=tmp_path,

@@ -221,7 +221,7 @@ def test_another_thread_may_evaluate() -> None:
 
 
 def leave(queue: multiprocessing.Queue[list[float]]) -> None:
-    """Ends a child at once: a thread of gloo that outlives its interpreter aborts the process now and then."""
+    """Ends a child at once: a thread of gloo may abort it while its interpreter ends (pytorch/pytorch#190489)."""
     queue.close()
     queue.join_thread()
     os._exit(0)
