@@ -21,6 +21,7 @@ import (
 func (b *page) choose(facet, value string) {
 	b.TB.Helper()
 	b.Focus("#facet-" + facet)
+	b.Until("the value "+value, fmt.Sprintf(`[...document.getElementById("facet-" + %q).options].some((o) => o.value === %q)`, facet, value))
 	b.Exec(fmt.Sprintf(`{ const e = document.getElementById("facet-" + %q); e.value = %q; e.dispatchEvent(new Event("change")); }`, facet, value))
 }
 

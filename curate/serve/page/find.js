@@ -145,6 +145,8 @@ export class Find {
     try { found.tags = (await ask('/api/find', {expression: query})).tags; } catch (e) { found.wrong = e.message; }
     if (this.searching !== query) return; // another one is wanted by now
     Object.assign(this, {found, searching: ''});
+    const open = facets.find((f) => this.select(f) === document.activeElement);
+    if (open) this.list(open); // it was opened before the server answered
     this.app.view.schedule(true);
   }
 
