@@ -13,6 +13,7 @@ import ctypes
 import hashlib
 import json
 import keyword
+import struct
 import sys
 import zipfile
 from pathlib import Path
@@ -29,6 +30,27 @@ WORDS = {
 BASE = ("preset", "normalize", "settings", "hierarchy", "batch_size", "samples_per_class", "memory_size", "reduction",
         "gather",
         "threads", "seed", "name", "num_classes", "embedding_size")  # fmt: skip
+
+
+def timeless(dll: bytes) -> bytes:
+    """A Windows library without the time of its link, which the linker writes into the header of the file and into each
+    entry of the debug directory, and without the random number of its debug file (PE format, Microsoft)."""
+    out = bytearray(dll)
+    header = struct.unpack_from("<I", out, 0x3C)[0]
+    sections, optional = struct.unpack_from("<H", out, header + 6)[0], header + 24
+    struct.pack_into("<I", out, header + 8, 0)
+    table = optional + struct.unpack_from("<H", out, header + 20)[0]
+    address, size = struct.unpack_from("<II", out, optional + 112 + 6 * 8)  # of a 64-bit library
+    for at in range(table, table + 40 * sections, 40):
+        length, start, _, offset = struct.unpack_from("<4I", out, at + 8)
+        if not start <= address < start + length:
+            continue
+        for entry in range(address - start + offset, address - start + offset + size, 28):
+            struct.pack_into("<I", out, entry + 4, 0)
+            kind, length, _, data = struct.unpack_from("<4I", out, entry + 12)
+            if kind == 2 and out[data : data + 4] == b"RSDS":
+                out[data + 4 : data + 20] = bytes(16)
+    return bytes(out)
 
 
 def class_name(name: str) -> str:
@@ -230,7 +252,8 @@ def main() -> None:
             files[path.relative_to(HERE / "src").as_posix()] = path.read_bytes()
     files["hgld/_version.py"] = f'"""The version of hgld."""\n\n__version__ = "{version}"\n'.encode()
     files["hgld/torch/_losses.py"] = losses_module(table_of(Path(table))).encode()
-    files[f"hgld/{Path(library).name}"] = Path(library).read_bytes()
+    built = Path(library).read_bytes()
+    files[f"hgld/{Path(library).name}"] = timeless(built) if library.endswith(".dll") else built
     files["hgld/hgld.h"] = (HERE / "lib" / "hgld.h").read_bytes()
     files[f"hgld-{version}.data/scripts/{Path(program).name}"] = Path(program).read_bytes()
     for path in (ROOT / "LICENSE", ROOT / "NOTICE", ROOT / "internal/licenses/LICENSES"):
