@@ -256,7 +256,7 @@ func drawLandscape(j *job, s *figureSettings) (picture, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return figure.Landscape(plane.Steps, plane.Values), inputs, nil
+	return figure.Landscape(plane.Steps, plane.Values, plane.Lambdas, plane.Interpolated), inputs, nil
 }
 
 func drawExamples(j *job, s *figureSettings) (picture, []string, error) {

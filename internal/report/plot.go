@@ -48,9 +48,15 @@ type Curve struct {
 	Loose bool // draws the points without a line, in any order
 }
 
-// Heat is a map of values over cells.
+// Heat is one or more maps of values over the same cells, side by side in the same colours.
 type Heat struct {
-	Xs, Ys []float64   // centres of the cells, ascending, at least two each
+	Xs, Ys []float64 // centres of the cells, ascending, at least two each
+	Maps   []HeatMap
+}
+
+// HeatMap is a map of values.
+type HeatMap struct {
+	Title  string      // above it; "": none
 	Values [][]float64 // by Ys, then by Xs
 }
 
@@ -109,7 +115,7 @@ func (p *Plot) Draw() (*Drawing, error) {
 	drawn, named := false, 0
 	if p.Heat != nil {
 		drawn = true
-		addHeat(drawing, legend, p.Heat)
+		out.row = p.heatRow(drawing, legend)
 	}
 	for i, c := range p.Curves {
 		points := p.shown(&c, edge)
@@ -194,27 +200,52 @@ const heatColours = 64
 // cells draws a map of values.
 type cells struct {
 	*Heat
-	low, high float64 // the least and the greatest value
+	values    [][]float64
+	low, high float64 // the least and the greatest value of all maps
 	colours   []color.Color
 }
 
-// addHeat draws a map of values and its legend: the colours of the least, the middle and the greatest
-// value.
-func addHeat(drawing *plot.Plot, legend *plot.Legend, h *Heat) {
+// heatRow draws the first map in drawing, and returns plots of the others, which stand beside it. The legend has the
+// colours of the least, the middle and the greatest value.
+func (p *Plot) heatRow(drawing *plot.Plot, legend *plot.Legend) (others []*plot.Plot) {
 	all := moreland.Kindlmann()
 	all.SetMin(0)
 	all.SetMax(1)
-	c := &cells{Heat: h, low: math.Inf(1), high: math.Inf(-1)}
+	c := cells{Heat: p.Heat, low: math.Inf(1), high: math.Inf(-1)}
 	// The palest colours would vanish on paper.
 	c.colours = all.Palette(heatColours + heatColours/8).Colors()[:heatColours]
-	for _, row := range h.Values {
-		c.low, c.high = min(c.low, slices.Min(row)), max(c.high, slices.Max(row))
+	for _, m := range p.Heat.Maps {
+		for _, row := range m.Values {
+			c.low, c.high = min(c.low, slices.Min(row)), max(c.high, slices.Max(row))
+		}
 	}
-	drawing.Add(c)
+	ends := func(list []float64) plot.ConstantTicks { // the maps are small
+		format := func(v float64) plot.Tick { return plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 3, 64)} }
+		first, last := list[0], list[len(list)-1]
+		return plot.ConstantTicks{format(first), format((first + last) / 2), format(last)}
+	}
+	for i, m := range p.Heat.Maps {
+		to, own := drawing, c
+		if i > 0 {
+			to = plot.New()
+			to.X.Label.Text = p.XLabel
+			to.HideY()
+			others = append(others, to)
+		}
+		if len(p.Heat.Maps) > 1 {
+			to.X.Tick.Marker = ends(p.Heat.Xs)
+		}
+		if len(p.Heat.Maps) > 1 && i == 0 {
+			to.Y.Tick.Marker = ends(p.Heat.Ys)
+		}
+		own.values, to.Title.Text = m.Values, m.Title
+		to.Add(&own)
+	}
 	values := []float64{c.high, (c.low + c.high) / 2, c.low}
 	for _, v := range slices.Compact(values) {
 		legend.Add(strconv.FormatFloat(v, 'g', 3, 64), swatch{c.colour(v)})
 	}
+	return others
 }
 
 // colour returns the colour of a value.
@@ -249,7 +280,7 @@ func (c *cells) Plot(canvas draw.Canvas, p *plot.Plot) {
 		bottom, top := ends(c.Ys, k)
 		for i := range c.Xs {
 			left, right := ends(c.Xs, i)
-			canvas.SetColor(c.colour(c.Values[k][i]))
+			canvas.SetColor(c.colour(c.values[k][i]))
 			canvas.Fill(vg.Rectangle{Min: vg.Point{X: xs(left), Y: ys(bottom)},
 				Max: vg.Point{X: min(xs(right)+overlap, canvas.Max.X), Y: min(ys(top)+overlap, canvas.Max.Y)}}.Path())
 		}
@@ -306,7 +337,8 @@ func addBars(drawing *plot.Plot, points []Point, i int) error {
 type Drawing struct {
 	of   *Plot
 	plot *plot.Plot
-	side plot.Legend // outside of the plot, which it would cover
+	row  []*plot.Plot // to the right of plot
+	side plot.Legend  // outside of the plot, which it would cover
 }
 
 // roomForLegend raises the upper end of a linear axis, so that the legend in the corner covers
@@ -376,18 +408,25 @@ const narrow = 12 * vg.Centimeter
 // number of the axis.
 func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 	p, style := d.plot, d.of.Style
-	for _, text := range []*plottext.Style{
-		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
-	} {
-		text.Font.Variant, text.Font.Size = "Sans", style.points(text.Font.Size)
+	row := append([]*plot.Plot{p}, d.row...)
+	for _, p := range row {
+		for _, text := range []*plottext.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+			&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+			text.Font.Variant, text.Font.Size = "Sans", style.points(text.Font.Size)
+		}
+		p.BackgroundColor = nil
 	}
 	width := style.width(usualWidth)
-	canvas, err := style.canvas(width, width*10/16, format)
+	height := width * 10 / 16
+	if len(row) > 1 && width >= narrow { // the maps are about square
+		height = width * 6 / 16
+	}
+	canvas, err := style.canvas(width, height, format)
 	if err != nil {
 		return nil, err
 	}
 	whole := draw.New(canvas)
-	if p.BackgroundColor = nil; paper {
+	if paper {
 		whole.SetColor(color.White)
 		whole.Fill(whole.Rectangle.Path())
 	}
@@ -405,7 +444,13 @@ func (d *Drawing) render(format string, paper bool) ([]byte, error) {
 	if d.of.Equal {
 		equalScales(p, p.DataCanvas(space))
 	}
-	p.Draw(space)
+	spaces := []draw.Canvas{space}
+	if len(row) > 1 {
+		spaces = plot.Align([][]*plot.Plot{row}, draw.Tiles{Cols: len(row), Rows: 1, PadX: margin}, space)[0]
+	}
+	for i, at := range spaces {
+		row[i].Draw(at)
+	}
 	var b bytes.Buffer
 	_, err = canvas.WriteTo(&b)
 	return b.Bytes(), err

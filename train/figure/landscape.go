@@ -5,14 +5,24 @@ import (
 	"hgld/internal/texttable"
 )
 
-// Landscape draws the values of a loss on a plane, by v and then by u.
-func Landscape(steps []float64, values [][]float64) *Figure {
-	f := &Figure{Plot: report.Plot{XLabel: "along u", YLabel: "along v",
-		Heat: &report.Heat{Xs: steps, Ys: steps, Values: values}},
-		Table: texttable.Table{Head: []string{"along u", "along v", "loss"}}}
+// Landscape draws the values of a loss on a plane, by v and then by u, and beside them its interpolations of the strengths
+// lambdas.
+func Landscape(steps []float64, values [][]float64, lambdas []float64, interpolated [][][]float64) *Figure {
+	maps := []report.HeatMap{{Values: values}}
+	f := &Figure{Table: texttable.Table{Head: []string{"along u", "along v", "loss"}}}
+	for i, lambda := range lambdas {
+		maps[0].Title = "the loss"
+		maps = append(maps, report.HeatMap{Title: "λ = " + number(lambda), Values: interpolated[i]})
+		f.Table.Head = append(f.Table.Head, "interpolated by λ = "+number(lambda))
+	}
+	f.Plot = report.Plot{XLabel: "along u", YLabel: "along v", Heat: &report.Heat{Xs: steps, Ys: steps, Maps: maps}}
 	for i, y := range steps {
 		for k, x := range steps {
-			f.Table.Rows = append(f.Table.Rows, []string{number(x), number(y), number(values[i][k])})
+			row := []string{number(x), number(y)}
+			for _, m := range maps {
+				row = append(row, number(m.Values[i][k]))
+			}
+			f.Table.Rows = append(f.Table.Rows, row)
 		}
 	}
 	return f

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"hgld/labels"
 	"hgld/train/device"
 	"hgld/train/embeddings"
 	"hgld/train/grad"
+	"hgld/train/loss"
+	"hgld/train/loss/definition"
 	"hgld/train/retrieval"
 )
 
@@ -20,7 +23,15 @@ import (
 type Section struct {
 	Steps  []float64   // a and b of the cells, ascending
 	Values [][]float64 // by b, then by a
+
+	// Lambdas are the strengths of the interpolations that the gradient of the loss follows, see loss.Interpolations: its
+	// own and four times as much; none for a loss without. Interpolated has their values, like Values.
+	Lambdas      []float64
+	Interpolated [][][]float64
 }
+
+// strengths are the multiples of a loss's λ whose interpolations are drawn.
+var strengths = []float64{1, 4}
 
 // mostCells bounds the cells of a side.
 const mostCells = 201
@@ -90,13 +101,19 @@ func (m *measured) section(reach float64, cells int) (*Section, error) {
 	for i := range cells {
 		s.Steps = append(s.Steps, reach*(2*float64(i)/float64(cells-1)-1))
 	}
-	data := make([]byte, 4*len(start))
-	for _, y := range s.Steps {
+	interpolate, err := m.interpolations(s)
+	if err != nil {
+		return nil, err
+	}
+	data, place := make([]byte, 4*len(start)), make([]float64, len(start))
+	for k, y := range s.Steps {
 		row := make([]float64, 0, cells)
 		for _, x := range s.Steps {
 			for i, at := range start {
-				binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(float64(at)+x*u[i]+y*v[i])))
+				place[i] = float64(at) + x*u[i] + y*v[i]
+				binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(place[i])))
 			}
+			interpolate(k, place)
 			b.Upload(moved, data)
 			m.reset()
 			tape.Replay()
@@ -109,6 +126,33 @@ func (m *measured) section(reach float64, cells int) (*Section, error) {
 		s.Values = append(s.Values, row)
 	}
 	return s, nil
+}
+
+// interpolations prepares the interpolations of the loss, if it has any. The result appends those of the vectors at a
+// place to row k of each.
+func (m *measured) interpolations(s *Section) (func(k int, place []float64), error) {
+	in, _, err := m.batch()
+	if err != nil {
+		return nil, err
+	}
+	lambda, values := loss.Interpolations(m.kind, in, strengths)
+	if values == nil {
+		return func(int, []float64) {}, nil
+	}
+	for _, by := range strengths {
+		s.Lambdas, s.Interpolated = append(s.Lambdas, lambda*by), append(s.Interpolated, make([][]float64, len(s.Steps)))
+	}
+	return func(k int, place []float64) {
+		rows := slices.Collect(slices.Chunk(place, len(place)/len(in.Query)))
+		if m.in.Unit {
+			rows = definition.Units(rows)
+		}
+		in.Query, in.Gallery = rows, rows
+		_, values := loss.Interpolations(m.kind, in, strengths)
+		for i, v := range values {
+			s.Interpolated[i][k] = append(s.Interpolated[i][k], v)
+		}
+	}, nil
 }
 
 // plane draws two orthogonal directions, each as long as start.

@@ -34,6 +34,19 @@ func TestTheMiddleOfASectionIsTheLoss(t *testing.T) {
 		if s.Steps[0] != -2 || s.Steps[1] != 0 || s.Steps[2] != 2 || (s.Values[0][0] == s.Values[1][1]) != flat {
 			t.Errorf("%s: %+v", name, s)
 		}
+		if ranked := name == "blackbox-ap" || name == "rambo-recall"; (len(s.Lambdas) == 2) != ranked {
+			t.Errorf("%s: interpolations of the strengths %v", name, s.Lambdas)
+		}
+		for i, values := range s.Interpolated { // below the loss, by more for a greater λ
+			above := append([][][]float64{s.Values}, s.Interpolated...)[i]
+			for k, row := range values {
+				for n, v := range row {
+					if !(v < above[k][n]) || v < 0 {
+						t.Errorf("%s, λ = %v, cell %d, %d: %v, want less than %v", name, s.Lambdas[i], n, k, v, above[k][n])
+					}
+				}
+			}
+		}
 	}
 	in := &losscheck.Input{Loss: config.Loss{Named: config.Named{Name: "smooth-ap"}, Preset: "paper"}, Rows: e, Unit: true}
 	for _, cells := range []int{2, 500} {
