@@ -291,7 +291,7 @@ func figures() registry.Table[drawing] {
 			uses: vectors + "level colour method", draw: drawMeans,
 			examples: "  hgld figure means --embeddings e.npy --labels l.csv --out means.svg\n" +
 				"  hgld figure means --embeddings e.npy --labels l.csv -o method=pca -o colour=order"}},
-		{Name: "landscape", About: "a loss, and its interpolations, on a plane through the vectors of a batch", Value: drawing{
+		{Name: "landscape", About: "a loss and its interpolations on a plane through vectors of a batch", Value: drawing{
 			uses: deals + "loss reach cells", draw: drawLandscape,
 			defaults: func(s *figureSettings) { s.Reach = 1 },
 			examples: "  hgld figure landscape --loss blackbox-ap --embeddings e.npy --labels l.csv --sizes 64 --per-class 4\n" +

@@ -51,7 +51,7 @@ type Curve struct {
 // Heat is one or more maps of values over the same cells, side by side in the same colours.
 type Heat struct {
 	Xs, Ys []float64 // centres of the cells, ascending, at least two each
-	Maps   []HeatMap
+	Maps   []HeatMap // from left to right, at least one
 }
 
 // HeatMap is a map of values.

@@ -5,8 +5,8 @@ import (
 	"hgld/internal/texttable"
 )
 
-// Landscape draws the values of a loss on a plane, by v and then by u, and beside them its interpolations of the strengths
-// lambdas.
+// Landscape draws the values of a loss on a plane, by v and then by u, and beside them its interpolations of the
+// strengths lambdas.
 func Landscape(steps []float64, values [][]float64, lambdas []float64, interpolated [][][]float64) *Figure {
 	maps := []report.HeatMap{{Values: values}}
 	f := &Figure{Table: texttable.Table{Head: []string{"along u", "along v", "loss"}}}

@@ -21,11 +21,11 @@ type interpolation struct {
 	compared       definition.Compared
 	byPositive     bool // every positive has the same weight, not every query
 
-	// of returns what the p-th best of n positives adds to n times the loss of a query, at rank r of a batch of b queries.
+	// of returns what the p-th best of n positives adds to n times the loss of a query, at rank r, among b queries.
 	of func(p, r, n, b float64) float64
 }
 
-// Interpolations returns the λ of a loss, and its interpolations on a batch for multiples of λ; nil if the loss has none.
+// Interpolations returns the λ of a loss, and its interpolations on a batch for multiples of λ; nil if it has none.
 // The interpolation of Vlastelica et al., "Differentiation of Blackbox Combinatorial Solvers", ICLR 2020 (section 3),
 // is continuous in the scores s of the n items of each query, and at most the loss:
 //
@@ -36,9 +36,9 @@ type interpolation struct {
 // minimum. RaMBO (Rolínek et al., CVPR 2020) chooses c in its proposition 1 and divides ranks by n, as its code does.
 // The scores are those after the margin.
 //
-// The gradient in training, (π_λ − π_1)/(nλ), has the same form, with L made linear at π_1. These values keep L, so that
-// all points belong to one function. The minimum over all rankings is exact: in the best one, the positives keep their
-// order, and so do the others, so that the two orders are merged in O(positives × others).
+// The gradient in training, (π_λ − π_1)/(nλ), has the same form, with L made linear at π_1. These values keep L, so
+// that all points belong to one function. The minimum over all rankings is exact: in the best one, the positives
+// keep their order, and so do the others, so that the two orders are merged in O(positives × others).
 func Interpolations(k Kind, in *definition.Batch, multiples []float64) (lambda float64, values []float64) {
 	i, ok := k.(Interpolating)
 	if !ok {

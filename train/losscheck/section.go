@@ -25,9 +25,9 @@ type Section struct {
 	Values [][]float64 // by b, then by a
 
 	// Lambdas are the strengths of the interpolations that the gradient of the loss follows, see loss.Interpolations: its
-	// own and four times as much; none for a loss without. Interpolated has their values, like Values.
+	// own and four times as much; none for a loss without.
 	Lambdas      []float64
-	Interpolated [][][]float64
+	Interpolated [][][]float64 // by λ, then like Values
 }
 
 // strengths are the multiples of a loss's λ whose interpolations are drawn.
