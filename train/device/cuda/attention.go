@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"hgld/train/device"
+	"hgld/train/device/cuda/vendor"
 )
 
 // heads is the argument of the kernels of attention.cu.
@@ -118,6 +119,11 @@ func (t attentionTile) shared(warps int) int {
 // Attention computes softmax(q·kᵀ/√Dh)·v for each head.
 func (b *Backend) Attention(dst, lse, qkv, length device.Array, o device.Heads) {
 	h := attentionOf("Attention", dst, lse, qkv, length, o)
+	if b.attendByVendor(h, length, func(c *call) vendor.Sequences {
+		return vendor.Sequences{QKV: uint64(c.address(qkv)), Y: uint64(c.address(dst)), LSE: uint64(c.address(f32(lse)))}
+	}, dst, qkv) {
+		return
+	}
 	c := b.op("Attention").active(dst).ptr(f32(lse)).active(qkv).ptr(i32(length))
 	k := h.kernels(c, dst, qkv)
 	k.forward.run(structure(c, &h), k.module)
@@ -128,6 +134,12 @@ func (b *Backend) AttentionGrad(dqkv, dy, y, lse, qkv, length device.Array, o de
 	h := attentionOf("AttentionGrad", y, lse, qkv, length, o)
 	if dqkv.Len() != qkv.Len() || !dqkv.Contiguous() || dy.Len() != y.Len() || !dy.Contiguous() {
 		panic(shapes("AttentionGrad", dqkv, dy, y, lse, qkv, length))
+	}
+	if b.attendByVendor(h, length, func(c *call) vendor.Sequences {
+		return vendor.Sequences{QKV: uint64(c.address(qkv)), Y: uint64(c.address(y)), LSE: uint64(c.address(f32(lse))),
+			DY: uint64(c.address(dy)), DQKV: uint64(c.address(dqkv))}
+	}, dqkv, dy, y, qkv) {
+		return
 	}
 	delta := b.scratch("AttentionGrad", 4*lse.Len())[0]
 	c := b.op("AttentionGrad").active(dqkv).addr(delta).active(dy).active(y).ptr(f32(lse)).active(qkv).

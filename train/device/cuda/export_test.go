@@ -144,3 +144,6 @@ func Divide(n, d uint32) uint32 {
 	by := divisorOf(int(d))
 	return uint32(uint64(2*n)*uint64(by.factor)>>32) >> by.shift
 }
+
+// Hopper makes the rules those of compute capability 9.0.
+func (b *Backend) Hopper() { b.card.Major = 9 }

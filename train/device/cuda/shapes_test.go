@@ -107,6 +107,47 @@ func TestShapesOfCuDNN(t *testing.T) {
 	}
 }
 
+// cuDNN's attention agrees with F32 as our kernels do, and repeats its bytes: with few images any algorithm would.
+func TestShapesOfCuDNNsAttention(t *testing.T) {
+	var b *cuda.Backend
+	images, tokens, heads := 2, 70, 2
+	if conformance.OnCard() {
+		b, images, tokens, heads = conformance.Card(t), 256, 197, 12
+	} else {
+		b = openVendor(t, "bfloat16").Backend
+		b.Hopper()
+	}
+	d, o := heads*64, device.Heads{Heads: heads}
+	qkv, dy := drawn(b, 1, images, tokens, 3*d), drawn(b, 2, images, tokens, d)
+	y, dqkv := drawn(b, 3, images, tokens, d), drawn(b, 4, images, tokens, 3*d)
+	lse := pair{device.New(b, device.F32, images, heads, tokens), device.New(b, device.F32, images, heads, tokens)}
+	b.Attention(y.full, lse.full, qkv.full, device.Array{}, o)
+	b.AttentionGrad(dqkv.full, dy.full, y.full, lse.full, qkv.full, device.Array{}, o)
+	var first string
+	for range 4 {
+		b.Attention(y.short, lse.short, qkv.short, device.Array{}, o)
+		b.AttentionGrad(dqkv.short, dy.short, y.short, lse.short, qkv.short, device.Array{}, o)
+		var all []byte
+		for _, a := range []device.Array{y.short, lse.short, dqkv.short} {
+			all = append(all, download(t, b, a)...)
+		}
+		if first == "" {
+			first = string(all)
+		}
+		if first != string(all) {
+			t.Fatal("the same attention has other bytes when it is repeated")
+		}
+	}
+	y.within(t, b, "y", attentionDifference)
+	dqkv.within(t, b, "gradient", attentionDifference)
+	lse.within(t, b, "lse", lseDifference)
+	plans := b.ConvolutionPlans()
+	t.Logf("cuDNN's plans:\n%s", plans)
+	if n := strings.Count(plans, "engine "); n != 2 && !conformance.OnCard() {
+		t.Errorf("%d plans are cuDNN's, want those of an attention and of its gradient", n)
+	}
+}
+
 // randomBF16 makes an array of normal numbers.
 func randomBF16(b *cuda.Backend, r *rand.Rand, scale float32, dims ...int) device.Array {
 	short, full := device.New(b, device.BF16, dims...), device.New(b, device.F32, dims...)

@@ -24,22 +24,23 @@ type vendors struct {
 	told      map[string]bool // what Log was given
 }
 
-// Libraries compute products and convolutions in place of the kernels of this package, as NVIDIA's do:
+// Libraries compute products, convolutions and attention in place of the kernels of this package, as NVIDIA's do:
 // see the methods of [vendor.Libraries].
 type Libraries interface {
-	// PlansProducts and PlansConvolutions report what can be computed at all.
+	// PlansProducts, PlansConvolutions and PlansAttention report what can be computed at all.
 	PlansProducts() bool
 	PlansConvolutions() bool // see PlansProducts
+	PlansAttention() bool    // see PlansProducts
 
-	// ProductWorkspace and ConvolutionWorkspace return the bytes of memory that the work needs, or an error if it
+	// ProductWorkspace and GraphWorkspace return the bytes of memory that the work needs, or an error if it
 	// must be computed otherwise.
 	ProductWorkspace(vendor.Product) (int, error)
-	ConvolutionWorkspace(vendor.Convolution) (int, error) // see ProductWorkspace
+	GraphWorkspace(vendor.Graph) (int, error) // see ProductWorkspace
 
-	// Multiply and Convolve queue the work. With an error nothing may have been queued: it must be computed
+	// Multiply and Execute queue the work. With an error nothing may have been queued: it must be computed
 	// otherwise then.
 	Multiply(p vendor.Product, f vendor.Factors, workspace uint64) (queued bool, err error)
-	Convolve(c vendor.Convolution, a vendor.Images, workspace uint64) (queued bool, err error) // see Multiply
+	Execute(g vendor.Graph, a vendor.Arrays, workspace uint64) (queued bool, err error) // see Multiply
 
 	// Close ends the use. Queued work must be done.
 	Close() error
@@ -272,13 +273,13 @@ func (b *Backend) convolve(op string, l Libraries, v vendor.Convolution,
 	images func(*call) vendor.Images) error {
 	v.Plan = b.chosen.Plan
 	v = v.Aligned(images(b.op(op)))
-	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
+	bytes, err := b.workspace(func() (int, error) { return l.GraphWorkspace(v) })
 	if err != nil {
 		return err
 	}
 	area := b.scratch(op, bytes)[0]
 	a := images(b.op(op))
-	return b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(area)) })
+	return b.call.queue(func() (bool, error) { return l.Execute(v, a, uint64(area)) })
 }
 
 // gradXByVendor computes the gradient of a convolution by x with cuDNN, and with it as much of
@@ -367,13 +368,13 @@ func (b *Backend) gradW(l Libraries, v vendor.Convolution, dw, dy, x device.Arra
 		return vendor.Images{X: uint64(c.address(x)), W: uint64(scratch), Y: uint64(c.address(dy))}
 	}
 	v = v.Aligned(images(scratchAlign))
-	bytes, err := b.workspace(func() (int, error) { return l.ConvolutionWorkspace(v) })
+	bytes, err := b.workspace(func() (int, error) { return l.GraphWorkspace(v) })
 	if err != nil {
 		return err
 	}
 	areas := b.scratch(op, bytes, x.Type.Size()*n, 4*n)
 	a, sum := images(areas[1]), areas[1]
-	err = b.call.queue(func() (bool, error) { return l.Convolve(v, a, uint64(areas[0])) })
+	err = b.call.queue(func() (bool, error) { return l.Execute(v, a, uint64(areas[0])) })
 	if err != nil || direct {
 		return err
 	}
@@ -384,4 +385,54 @@ func (b *Backend) gradW(l Libraries, v vendor.Convolution, dw, dy, x device.Arra
 	}
 	b.op(op).ptr(f32(dw)).f32(acc).addr(sum).i64(1).i64(n).run("conv", "conv_join", blocks(n, 256), 256, 0)
 	return nil
+}
+
+// fewTokens is the number of tokens below which our kernels of attention are kept: they multiply groups of 16 tokens,
+// and cuDNN tiles of 64 and 128.
+const fewTokens = 64
+
+// attendByVendor computes an attention with cuDNN, or its gradient, in parts of the images whose workspace is small
+// enough. It reports whether it did: in bfloat16, without masks, on Hopper, for which alone cuDNN's gradient is known
+// to repeat its bytes.
+func (b *Backend) attendByVendor(h heads, length device.Array, s func(*call) vendor.Sequences,
+	activations ...device.Array) bool {
+	if slices.ContainsFunc(activations, func(a device.Array) bool { return a.Type != device.BF16 }) ||
+		h.causal != 0 || !length.Absent() || h.images == 0 || h.tokens < fewTokens || h.size%8 != 0 ||
+		h.size > widestHead || b.card.Major != 9 {
+		return false
+	}
+	l := b.library(device.BF16)
+	if !l.PlansAttention() {
+		return false
+	}
+	op, addresses := "Attention", s(b.op("Attention"))
+	all := vendor.Attention{Images: int(h.images), Tokens: int(h.tokens), Heads: int(h.heads), Size: int(h.size),
+		Gradient: addresses.DQKV != 0, Plan: b.chosen.Plan}
+	if all.Gradient {
+		op = "AttentionGrad"
+	}
+	for _, address := range []uint64{addresses.QKV, addresses.Y, addresses.DY, addresses.DQKV} {
+		if address%16 != 0 {
+			return false
+		}
+	}
+	a, parts := all.Within()
+	bytes, err := b.workspace(func() (int, error) { return l.GraphWorkspace(a) })
+	if err != nil {
+		b.fallBack(op, err)
+		return false
+	}
+	areas := b.scratch(op, bytes, 4*a.Images*a.Tokens*a.Heads)
+	for part := range parts {
+		addresses := s(b.op(op))
+		addresses.Delta = uint64(areas[1])
+		err := b.call.queue(func() (bool, error) {
+			return l.Execute(a, a.Of(a.Part(addresses, part)), uint64(areas[0]))
+		})
+		if err != nil { // what the parts before it computed is computed again
+			b.fallBack(op, err)
+			return false
+		}
+	}
+	return true
 }

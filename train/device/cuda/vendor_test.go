@@ -87,6 +87,55 @@ func TestVendorPassesTheConformanceSuite(t *testing.T) {
 	}
 }
 
+// Attention in bfloat16 without masks is cuDNN's on Hopper from 64 tokens on, where the heads are multiples of 8, and
+// conforms; all other is that of our kernels.
+func TestVendorAttentionPassesTheConformanceSuite(t *testing.T) {
+	v := openVendor(t, "all")
+	v.Backend.Hopper()
+	conformance.RunOps(t, v, device.BF16, "Attention")
+	if _, n := v.queued(); n < 2*2 || len(*v.told) > 0 {
+		t.Errorf("the library computed %d attentions and gradients; told %q", n, *v.told)
+	}
+	of := func(tokens, size int, causal, ragged bool) int {
+		_, before := v.queued()
+		v.attend(t, 2, tokens, size, causal, ragged)
+		_, after := v.queued()
+		return after - before
+	}
+	for _, c := range []struct {
+		tokens, size   int
+		causal, ragged bool
+		want           int
+	}{{64, 8, false, false, 2}, {64, 8, true, false, 0}, {64, 8, false, true, 0}, {63, 8, false, false, 0},
+		{64, 4, false, false, 0}, {64, 136, false, false, 0}} {
+		if got := of(c.tokens, c.size, c.causal, c.ragged); got != c.want {
+			t.Errorf("%+v: the library computed %d", c, got)
+		}
+	}
+}
+
+// attend computes an attention of two heads of zeros and its gradient.
+func (v withVendor) attend(t *testing.T, images, tokens, size int, causal, ragged bool) {
+	t.Helper()
+	width, o := 2*size, device.Heads{Heads: 2, Causal: causal}
+	qkv, y := device.New(v, device.BF16, images, tokens, 3*width), device.New(v, device.BF16, images, tokens, width)
+	dqkv, dy := device.New(v, device.BF16, images, tokens, 3*width), device.New(v, device.BF16, images, tokens, width)
+	lse, lengths := device.New(v, device.F32, images, 2, tokens), device.Array{}
+	if ragged {
+		lengths = device.New(v, device.I32, images)
+		v.Fill(lengths, 3)
+	}
+	v.Fill(qkv, 0)
+	v.Fill(dy, 1)
+	v.Attention(y, lse, qkv, lengths, o)
+	v.AttentionGrad(dqkv, dy, y, lse, qkv, lengths, o)
+	for _, a := range []device.Array{qkv, y, dqkv, dy, lse, lengths} {
+		if !a.Absent() {
+			v.Free(a.Buf)
+		}
+	}
+}
+
 // product multiplies two matrices of ones, so that every element is inner.
 func (v withVendor) product(t *testing.T, dtype device.DType, inner int) {
 	t.Helper()

@@ -1,10 +1,7 @@
 package vendor
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"hgld/train/device"
 )
@@ -50,18 +47,6 @@ type Convolution struct {
 // those of dx, dw and dy.
 type Images struct{ X, W, Y, Residual, Bias, Mask uint64 }
 
-// convolutionPlan is what executes a convolution. err is why there is nothing.
-type convolutionPlan struct {
-	made      *descriptors // the plan and all that it refers to
-	plan      uintptr
-	workspace int
-	tensors   []tensor // with memory
-	passed    int      // suitable algorithms that were passed over, up to Convolution.Plan
-	engine    int      // number of the algorithm among cuDNN's
-	notes     []int32  // what cuDNN says of it
-	err       error
-}
-
 // PlansConvolutions reports whether convolutions can be computed at all.
 func (l *Libraries) PlansConvolutions() bool { return l != nil && l.dnn != nil }
 
@@ -72,46 +57,9 @@ func (c Convolution) Aligned(a Images) Convolution {
 	return c
 }
 
-// ConvolutionWorkspace returns the bytes of workspace that a convolution needs. It makes the
-// convolution's plan on first use. An error means that cuDNN cannot compute it.
-func (l *Libraries) ConvolutionWorkspace(c Convolution) (int, error) {
-	p := l.dnn.planned(c)
-	return p.workspace, p.err
-}
+func (c Convolution) kind() (device.DType, int) { return c.Type, c.Plan }
 
-// Convolve queues a convolution. queued is false if an error came before anything was queued:
-// the convolution is then never tried again.
-func (l *Libraries) Convolve(c Convolution, a Images, workspace uint64) (queued bool, err error) {
-	p := l.dnn.planned(c)
-	if p.err != nil {
-		return false, p.err
-	}
-	err = l.dnn.execute(p, a, workspace)
-	if err == nil {
-		return true, nil
-	}
-	var e *Error
-	if errors.As(err, &e) && e.Code >= dnnInternalError && e.Call == "cudnnBackendExecute" {
-		return true, err // the result may be half written
-	}
-	p.err = err
-	l.dnn.kept.drop(c)
-	return false, err
-}
-
-// PlansText describes the convolutions planned so far, one a line, sorted: the shape, the number of cuDNN's
-// algorithm and what cuDNN notes of it.
-func (l *Libraries) PlansText() string {
-	if l == nil || l.dnn == nil {
-		return ""
-	}
-	var lines []string
-	for c, p := range l.dnn.plans {
-		lines = append(lines, fmt.Sprintf("%s: %s\n", c, p))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "")
-}
+func (Convolution) leastWorkspace() int { return 0 }
 
 // String names the kind, the type, the sizes and the epilogue.
 func (c Convolution) String() string {
@@ -128,35 +76,7 @@ func (c Convolution) String() string {
 	return text
 }
 
-// String describes what executes a convolution.
-func (p *convolutionPlan) String() string {
-	if p.err != nil {
-		return strings.ReplaceAll(p.err.Error(), "\n", "; ")
-	}
-	return fmt.Sprintf("engine %d %s, %d bytes of workspace", p.engine, notesText(p.notes), p.workspace)
-}
-
-// execute runs a plan on the arguments.
-func (d *dnn) execute(p *convolutionPlan, a Images, workspace uint64) error {
-	s := &descriptors{d: d}
-	var ids []int64
-	var pointers []uintptr
-	for _, t := range p.tensors {
-		ids = append(ids, int64(t))
-		pointers = append(pointers, uintptr(a.of(t)))
-	}
-	pack := s.new(ofVariantPack)
-	set(s, pack, packIDs, typeInt64, ids...)
-	set(s, pack, packPointers, typePointer, pointers...)
-	set(s, pack, packWorkspace, typePointer, uintptr(workspace))
-	s.finalize(pack)
-	if s.err == nil {
-		s.err = d.call("cudnnBackendExecute", d.executeOnCard, d.handle, p.plan, pack)
-	}
-	return errors.Join(s.err, s.free())
-}
-
-// tensor names an array of a convolution. Those from intermediate on have no memory.
+// tensor names an array or a scalar of a Graph. Those from intermediate on have no memory.
 type tensor int64
 
 const (
@@ -166,6 +86,7 @@ const (
 	tensorResidual
 	tensorBias
 	tensorMask
+	scalar       tensor = 90 // and those behind it: numbers on the host
 	intermediate tensor = 100
 )
 
@@ -173,178 +94,6 @@ const (
 func (a Images) of(t tensor) uint64 {
 	return map[tensor]uint64{tensorX: a.X, tensorW: a.W, tensorY: a.Y, tensorResidual: a.Residual,
 		tensorBias: a.Bias, tensorMask: a.Mask}[t]
-}
-
-// planned returns the plan of a convolution, made on first use.
-func (d *dnn) planned(c Convolution) *convolutionPlan {
-	if p := d.plans[c]; p != nil {
-		return p
-	}
-	p := &convolutionPlan{made: &descriptors{d: d}}
-	d.plans[c] = p
-	if k := d.kept.find(c); k != nil {
-		if p.restore(k) == nil {
-			return p
-		}
-		*p = convolutionPlan{made: &descriptors{d: d}, err: p.made.free()} // of another build: plan anew
-	}
-	if p.err = d.plan(p, c); p.err == nil {
-		p.keep(d.kept, c)
-	} else {
-		p.err = errors.Join(p.err, p.made.free())
-	}
-	return p
-}
-
-// plan describes a convolution and looks for an engine, first among those that the heuristic
-// expects to be fast, then among those that can do everything.
-func (d *dnn) plan(p *convolutionPlan, c Convolution) error {
-	operations, err := c.operations(p.made)
-	if err != nil {
-		return err
-	}
-	p.tensors = c.tensors()
-	s := p.made
-	graph := s.new(ofGraph)
-	if d.described == 0 {
-		set(s, graph, graphHandle, typeHandle, d.handle)
-	}
-	set(s, graph, graphOperations, typeDescriptor, operations...)
-	s.finalize(graph)
-	if s.err != nil {
-		return s.err
-	}
-	modes := []int32{modeA, modeFallback}
-	if c.Type == device.BF16 {
-		modes = modes[:1] // one that can do everything may take 60 times as long as our kernel
-	}
-	var reasons []error
-	for _, mode := range modes {
-		err := p.search(graph, mode, c)
-		if err == nil {
-			return nil
-		}
-		reasons = append(reasons, err)
-	}
-	return errors.Join(reasons...)
-}
-
-// mostConfigs bounds the number of configurations that are tried.
-const mostConfigs = 32
-
-// search takes the first configuration that the heuristic proposes, is deterministic and exact
-// enough, and can be planned within the workspace, or one behind it.
-func (p *convolutionPlan) search(graph uintptr, mode int32, c Convolution) error {
-	s := p.made
-	s.err = nil
-	heuristic := s.new(ofHeuristic)
-	set(s, heuristic, heuristicGraph, typeDescriptor, graph)
-	set(s, heuristic, heuristicMode, typeHeuristicMode, mode)
-	if s.d.described != 0 {
-		set(s, heuristic, heuristicDevice, typeDescriptor, s.d.described)
-	}
-	s.finalize(heuristic)
-	n := min(get[uintptr](s, heuristic, heuristicResults, typeDescriptor, nil), mostConfigs)
-	configs := make([]uintptr, n)
-	for i := range configs {
-		configs[i] = s.new(ofEngineConfig)
-	}
-	n = min(get(s, heuristic, heuristicResults, typeDescriptor, configs), n)
-	if s.err != nil {
-		return s.err
-	}
-	why := error(ErrNoPlan)
-	for _, config := range configs[:n] {
-		before := len(s.all)
-		err := p.try(config, c)
-		if err == nil && p.passed == c.Plan {
-			return nil
-		}
-		if err == nil {
-			p.passed++
-			err = noPlan(c.Plan)
-		}
-		why, s.err = err, s.freeFrom(before)
-	}
-	return why
-}
-
-// try makes a plan of a configuration.
-func (p *convolutionPlan) try(config uintptr, c Convolution) error {
-	s := p.made
-	engine := s.new(ofEngine)
-	one := []uintptr{engine}
-	get(s, config, configEngine, typeDescriptor, one)
-	number, notes := make([]int64, 1), make([]int32, 32)
-	get(s, engine, engineNumber, typeInt64, number)
-	notes = notes[:min(get(s, engine, engineNotes, typeNumericalNote, notes), len(notes))]
-	if s.err == nil && slices.ContainsFunc(notes, c.refuses) {
-		return fmt.Errorf("an algorithm has the numerical notes %s: %w", notesText(notes), ErrNoPlan)
-	}
-	if s.err == nil && c.Type == device.BF16 && !slices.Contains(notes, noteTensorCore) {
-		return fmt.Errorf("an algorithm does not use tensor cores: %w", ErrNoPlan)
-	}
-	plan := s.planFor()
-	set(s, plan, planConfig, typeDescriptor, config)
-	if err := p.finish(plan, c); err != nil {
-		return err
-	}
-	p.engine, p.notes = int(number[0]), notes
-	return nil
-}
-
-// planFor makes the description of a plan for the GPU.
-func (s *descriptors) planFor() uintptr {
-	plan := s.new(ofPlan)
-	if s.d.described == 0 {
-		set(s, plan, planHandle, typeHandle, s.d.handle)
-	} else {
-		set(s, plan, planDevice, typeDescriptor, s.d.described)
-	}
-	return plan
-}
-
-// finish finalizes a plan, for which cuDNN may compile code, and takes it if its workspace is small enough.
-func (p *convolutionPlan) finish(plan uintptr, c Convolution) error {
-	s := p.made
-	s.finalize(plan)
-	bytes := make([]int64, 1)
-	get(s, plan, planWorkspace, typeInt64, bytes)
-	if s.err == nil && bytes[0] > MostWorkspace {
-		return fmt.Errorf("an algorithm wants %d bytes of workspace: %w", bytes[0], ErrNoPlan)
-	}
-	p.plan, p.workspace = plan, int(bytes[0])
-	return s.err
-}
-
-// noteNames are the numerical notes of cuDNN, in the order of their numbers.
-var noteNames = []string{"tensor cores", "down-converted inputs", "reduced sums", "FFT", "nondeterministic", "Winograd",
-	"Winograd 4x4", "Winograd 6x6", "Winograd 13x13", "strict NaN"}
-
-// notesText names numerical notes.
-func notesText(notes []int32) string {
-	var names []string
-	for _, n := range notes {
-		if n < 0 || int(n) >= len(noteNames) {
-			names = append(names, fmt.Sprint(n))
-			continue
-		}
-		names = append(names, noteNames[n])
-	}
-	return "[" + strings.Join(names, ", ") + "]"
-}
-
-// refuses reports whether algorithms with a numerical note are not used: those that may give
-// other bytes when repeated, those that add up in a short type, and those whose transforms lose
-// digits. In F32 also those that round x and w.
-func (c Convolution) refuses(note int32) bool {
-	switch {
-	case note == noteNondeterministic, note == noteReducedSums, note == noteFFT:
-		return true
-	case note >= noteWinograd && note <= noteWinograd13:
-		return true
-	}
-	return c.Type == device.F32 && (note == noteTensorCore || note == noteDownConvert)
 }
 
 // tensors lists the tensors of a convolution that have memory.
@@ -456,17 +205,7 @@ func (c Convolution) like(s *descriptors, id tensor, kind int32) uintptr {
 // images describes a tensor whose channels are innermost. cuDNN lists its dimensions as N, C, H,
 // W wherever they lie in memory.
 func (s *descriptors) images(id tensor, kind int32, align, n, h, w, c int) uintptr {
-	t := s.new(ofTensor)
-	set(s, t, tensorType, typeDataType, kind)
-	set(s, t, tensorDimensions, typeInt64, int64(n), int64(c), int64(h), int64(w))
-	set(s, t, tensorStrides, typeInt64, int64(h*w*c), 1, int64(w*c), int64(c))
-	set(s, t, tensorID, typeInt64, int64(id))
-	set(s, t, tensorAlignment, typeInt64, int64(align))
-	if id >= intermediate {
-		set(s, t, tensorVirtual, typeBoolean, uint8(1))
-	}
-	s.finalize(t)
-	return t
+	return s.tensor(id, kind, align, [4]int{n, c, h, w}, [4]int{h * w * c, 1, w * c, c})
 }
 
 // geometry describes padding, strides and dilation, with sums in F32.

@@ -12,10 +12,11 @@ import (
 
 // dnn is cuDNN. Its fields hold the addresses of the functions named by their tags.
 type dnn struct {
-	path   string
-	handle uintptr
-	plans  map[Convolution]*convolutionPlan
-	kept   planStore // of other runs
+	path    string
+	version int
+	handle  uintptr
+	plans   map[Graph]*graphPlan
+	kept    planStore // of other runs
 
 	// described is the description of a GPU for which plans are made where there is none. They
 	// cannot be executed. 0: the GPU of the handle.
@@ -56,7 +57,7 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 		found.Err = err
 		return nil, found
 	}
-	d := &dnn{path: lib.Path, plans: map[Convolution]*convolutionPlan{}}
+	d := &dnn{path: lib.Path, plans: map[Graph]*graphPlan{}}
 	found.Path = lib.Path
 	if found.Err = lib.Functions(d); found.Err != nil {
 		return nil, found
@@ -66,7 +67,7 @@ func openDnn(find Find, driver int) (*dnn, Found) {
 		return nil, found
 	}
 	n, toolkit := int(dlopen.Call(d.getVersion)), int(dlopen.Call(d.getCudart))/1000
-	found.Version = version(n)
+	d.version, found.Version = n, version(n)
 	switch {
 	case n < leastDnn:
 		found.Err = fmt.Errorf("%s is version %s, at least %s is needed", lib.Path, found.Version, version(leastDnn))

@@ -29,11 +29,11 @@ type planStore struct {
 }
 
 // planRules changes whenever other algorithms than before are refused: what was kept is then planned anew.
-const planRules = 1
+const planRules = 2
 
 // keptPlan is the content of a file, behind a line with its hash.
 type keptPlan struct {
-	Of     Convolution
+	Of     string // the Graph
 	Engine int
 	Notes  []int32
 	Plan   string // cuDNN's JSON
@@ -84,17 +84,17 @@ func (s planStore) prune(before time.Time) {
 }
 
 // path returns the path of a plan's file, or what stands for it where there is no folder.
-func (s planStore) path(c Convolution) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %#v", planRules, c))
+func (s planStore) path(g Graph) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", planRules, graphText(g)))
 	return filepath.Join(s.dir, s.card, hex.EncodeToString(sum[:16])+".plan")
 }
 
-// find returns what was kept of a convolution, or nil.
-func (s planStore) find(c Convolution) *keptPlan {
+// find returns what was kept of a Graph, or nil.
+func (s planStore) find(g Graph) *keptPlan {
 	if s.off {
 		return nil
 	}
-	path := s.path(c)
+	path := s.path(g)
 	kept.Lock()
 	defer kept.Unlock()
 	if p := kept.plans[path]; p != nil {
@@ -109,7 +109,7 @@ func (s planStore) find(c Convolution) *keptPlan {
 	}
 	sum, text, _ := bytes.Cut(data, []byte{'\n'})
 	p := &keptPlan{}
-	if string(sum) != hashText(text) || json.Unmarshal(text, p) != nil || p.Of != c {
+	if string(sum) != hashText(text) || json.Unmarshal(text, p) != nil || p.Of != graphText(g) {
 		return nil
 	}
 	now := time.Now()
@@ -119,11 +119,11 @@ func (s planStore) find(c Convolution) *keptPlan {
 }
 
 // keep keeps a plan. A folder that cannot be written costs the next run a compilation and is no error.
-func (s planStore) keep(p *keptPlan) {
+func (s planStore) keep(g Graph, p *keptPlan) {
 	if s.off {
 		return
 	}
-	path := s.path(p.Of)
+	path := s.path(g)
 	kept.Lock()
 	defer kept.Unlock()
 	s.remember(path, p)
@@ -138,11 +138,11 @@ func (s planStore) keep(p *keptPlan) {
 }
 
 // drop forgets a plan that could not be executed.
-func (s planStore) drop(c Convolution) {
+func (s planStore) drop(g Graph) {
 	if s.off {
 		return
 	}
-	path := s.path(c)
+	path := s.path(g)
 	kept.Lock()
 	defer kept.Unlock()
 	delete(kept.plans, path)
@@ -158,30 +158,34 @@ func (s planStore) remember(path string, p *keptPlan) {
 	kept.plans[path] = p
 }
 
+// graphText is all that a Graph holds.
+func graphText(g Graph) string { return fmt.Sprintf("%#v", g) }
+
 func hashText(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
 // restore makes a plan of what was kept of it.
-func (p *convolutionPlan) restore(k *keptPlan) error {
+func (p *graphPlan) restore(k *keptPlan, g Graph) error {
 	s := p.made
 	plan := s.planFor()
 	set(s, plan, planJSON, typeChar, []uint8(k.Plan)...)
-	if err := p.finish(plan, k.Of); err != nil {
+	if err := p.finish(plan, g.leastWorkspace()); err != nil {
 		return err
 	}
-	p.engine, p.notes, p.tensors = k.Engine, k.Notes, k.Of.tensors()
+	p.engine, p.notes, p.tensors = k.Engine, k.Notes, g.tensors()
 	return nil
 }
 
 // keep keeps a plan that was just made.
-func (p *convolutionPlan) keep(in planStore, c Convolution) {
+func (p *graphPlan) keep(in planStore, g Graph) {
 	s := p.made
 	text := make([]uint8, get[uint8](s, p.plan, planJSON, typeChar, nil))
 	text = text[:min(get(s, p.plan, planJSON, typeChar, text), len(text))]
 	if s.err == nil && len(text) > 0 {
-		in.keep(&keptPlan{Of: c, Engine: p.engine, Notes: p.notes, Plan: strings.TrimRight(string(text), "\x00")})
+		plan := strings.TrimRight(string(text), "\x00")
+		in.keep(g, &keptPlan{Of: graphText(g), Engine: p.engine, Notes: p.notes, Plan: plan})
 	}
 	s.err = nil // a version that does not write it plans again
 }

@@ -104,14 +104,16 @@ func TestRealCuDNNPlansADeiTForAnH100(t *testing.T) {
 func TestRealCuDNNMakesKeptPlansAgain(t *testing.T) {
 	d := describing(t)
 	d.kept = planStore{dir: t.TempDir(), card: "h100"}
-	shape := resNet()[1]
-	shape.Type = device.BF16
-	for _, c := range []Convolution{
-		{Kind: Forward, Bias: true, ReLU: true}, {Kind: GradX, Mask: true, Residual: true},
-	} {
-		shape.Kind, shape.Residual, shape.Bias, shape.ReLU, shape.Mask = c.Kind, c.Residual, c.Bias, c.ReLU, c.Mask
+	fused, back := resNet()[1], resNet()[1]
+	fused.Type, fused.Bias, fused.ReLU = device.BF16, true, true
+	back.Type, back.Kind, back.Mask, back.Residual = device.BF16, GradX, true, true
+	graphs := []Graph{fused, back}
+	if (&Libraries{dnn: d}).PlansAttention() {
+		graphs = append(graphs, Attention{Gradient: true, Images: 64, Tokens: 197, Heads: 12, Size: 64})
+	}
+	for _, shape := range graphs {
 		var took [2]time.Duration
-		var made [2]*convolutionPlan
+		var made [2]*graphPlan
 		for i := range made {
 			clear(d.plans)
 			clear(kept.plans) // so that the file is read
@@ -150,4 +152,30 @@ func plans(t *testing.T, d *dnn, shape, c Convolution) bool {
 		t.Error(err)
 	}
 	return p.err == nil
+}
+
+// The real library has a plan for an H100 for the attention of a ViT-B and a DeiT-S, and for its gradient in parts
+// whose workspace is what Within assumes.
+func TestRealCuDNNPlansAttentionForAnH100(t *testing.T) {
+	d := describing(t)
+	if !(&Libraries{dnn: d}).PlansAttention() {
+		t.Logf("version %d has no attention that we take", d.version)
+		return
+	}
+	for _, a := range []Attention{
+		{Images: 256, Tokens: 197, Heads: 12, Size: 64}, {Images: 256, Tokens: 197, Heads: 6, Size: 64},
+		{Images: 33, Tokens: 257, Heads: 16, Size: 80},
+	} {
+		for _, a.Gradient = range []bool{false, true} {
+			part, _ := a.Within()
+			p := d.planned(part)
+			t.Logf("%s: %s", part, p)
+			if p.err != nil || !slices.Contains(p.notes, noteTensorCore) {
+				t.Errorf("%s: %s", part, p)
+			}
+			if err := p.made.free(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

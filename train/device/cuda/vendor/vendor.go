@@ -1,4 +1,4 @@
-// Package vendor computes matrix products and convolutions with NVIDIA's own libraries,
+// Package vendor computes matrix products, convolutions and attention with NVIDIA's own libraries,
 // cuBLASLt and cuDNN 9. It opens them at run time. Where one is missing, too old, or does not
 // support a shape, package cuda computes with its own kernels.
 //

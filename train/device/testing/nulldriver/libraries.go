@@ -1,6 +1,8 @@
 package nulldriver
 
 import (
+	"fmt"
+
 	"hgld/train/device"
 	"hgld/train/device/cuda"
 	"hgld/train/device/cuda/vendor"
@@ -13,6 +15,9 @@ type Work struct {
 	Bytes  float64 // read and written
 	Result float64 // bytes of the result
 	Left   bool    // a mask is left to the kernel behind it
+
+	Share  float64 // of the rate of products that it reaches; 0: all
+	Behind int     // kernels behind the first
 }
 
 // libraries take the place of NVIDIA's. They compute nothing and record their calls.
@@ -23,11 +28,12 @@ func (d *Driver) Libraries() cuda.Libraries { return libraries{d} }
 
 // Everything can be planned, without a workspace.
 
-func (libraries) PlansProducts() bool                                  { return true }
-func (libraries) PlansConvolutions() bool                              { return true }
-func (libraries) ProductWorkspace(vendor.Product) (int, error)         { return 0, nil }
-func (libraries) ConvolutionWorkspace(vendor.Convolution) (int, error) { return 0, nil }
-func (libraries) Close() error                                         { return nil }
+func (libraries) PlansProducts() bool                          { return true }
+func (libraries) PlansConvolutions() bool                      { return true }
+func (libraries) PlansAttention() bool                         { return true }
+func (libraries) ProductWorkspace(vendor.Product) (int, error) { return 0, nil }
+func (libraries) GraphWorkspace(vendor.Graph) (int, error)     { return 0, nil }
+func (libraries) Close() error                                 { return nil }
 
 // Multiply records a product.
 func (l libraries) Multiply(p vendor.Product, f vendor.Factors, _ uint64) (bool, error) {
@@ -50,8 +56,43 @@ func (l libraries) record(library string, w Work) (bool, error) {
 
 func (w *Work) times(n float64) { w.FLOPs, w.Bytes, w.Result = n*w.FLOPs, n*w.Bytes, n*w.Result }
 
-// Convolve records a convolution or a gradient. Of x it reads the pixels under a window.
-func (l libraries) Convolve(c vendor.Convolution, _ vendor.Images, _ uint64) (bool, error) {
+// Execute records a convolution, an attention or a gradient.
+func (l libraries) Execute(g vendor.Graph, _ vendor.Arrays, _ uint64) (bool, error) {
+	if a, is := g.(vendor.Attention); is {
+		return l.record("cudnn", attention(a))
+	}
+	return l.record("cudnn", convolution(g.(vendor.Convolution)))
+}
+
+// What cuDNN's attention is assumed to reach of the rate of products, and its gradient. Nobody has measured it here.
+const (
+	attentionShare     = 0.55
+	attentionGradShare = 0.4
+)
+
+// attention is the work of an attention, or of its gradient: two or five products of tokens by tokens in tiles of 128.
+// The gradient goes over its arrays in three kernels, of which one writes and one reads a product of 16 bits.
+func attention(a vendor.Attention) Work {
+	tokens, width := float64(a.Images*a.Tokens), float64(2*a.Heads*a.Size)
+	padded := float64((a.Tokens + 127) &^ 127)
+	w := Work{
+		Shape: fmt.Sprintf("%d × %d tokens, %d heads of %d", a.Images, a.Tokens, a.Heads, a.Size), Share: attentionShare,
+		FLOPs: 2 * 2 * float64(a.Images) * padded * padded * float64(a.Heads*a.Size), Bytes: 4 * tokens * width,
+		Result: tokens * width,
+	}
+	if a.Gradient {
+		scores := 2 * float64(a.Images*a.Heads) * padded * padded
+		w.FLOPs *= 5.0 / 2
+		w.Share, w.Behind = attentionGradShare, 2
+		w.Bytes = 2*tokens*width + // delta, of dy and y
+			6*tokens*width + scores + // q, k, v, dy; dk, dv
+			scores + 2*tokens*width // k; dq
+	}
+	return w
+}
+
+// convolution is the work of a convolution or a gradient. Of x it reads the pixels under a window.
+func convolution(c vendor.Convolution) Work {
 	size := float64(c.Type.Size())
 	out := float64(c.N * c.OutHeight * c.OutWidth)
 	x := size * float64(c.C*c.N*min(c.H*c.W, c.OutHeight*c.OutWidth*c.R*c.S))
@@ -71,7 +112,7 @@ func (l libraries) Convolve(c vendor.Convolution, _ vendor.Images, _ uint64) (bo
 			w.Bytes += w.Result
 		}
 	}
-	return l.record("cudnn", w)
+	return w
 }
 
 // passes are the arrays like the result of a library that a kernel behind it moves, by the beginning of its name.

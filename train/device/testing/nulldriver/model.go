@@ -1,6 +1,7 @@
 package nulldriver
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -182,7 +183,7 @@ func (c Card) library(launches []Launch) (seconds float64) {
 	for _, l := range launches {
 		if l.Work.FLOPs > 0 {
 			w = l.Work
-			seconds += max(w.FLOPs/c.Library, w.Bytes/c.Bytes)
+			seconds += max(w.FLOPs/(c.Library*cmp.Or(w.Share, 1)), w.Bytes/c.Bytes) + float64(w.Behind)*launchSeconds
 			continue
 		}
 		for _, p := range passes {

@@ -2,6 +2,7 @@
 #include "imitation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ enum {
   CUDNN_TYPE_NUMERICAL_NOTE = 11,
   CUDNN_TYPE_POINTWISE_MODE = 14,
   CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
+  CUDNN_TYPE_REDUCTION_OPERATOR_TYPE = 18,
   CUDNN_TYPE_CHAR = 24,
   CUDNN_BACKEND_POINTWISE_DESCRIPTOR = 0,
   CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR = 1,
@@ -39,7 +41,16 @@ enum {
   CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
   CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
   CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
+  CUDNN_BACKEND_MATMUL_DESCRIPTOR = 18,
+  CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR = 19,
+  CUDNN_BACKEND_REDUCTION_DESCRIPTOR = 21,
+  CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR = 22,
+  CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR = 31,
+  CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR = 41,
   CUDNN_POINTWISE_ADD = 0,
+  CUDNN_POINTWISE_MUL = 1,
+  CUDNN_POINTWISE_SUB = 9,
+  CUDNN_POINTWISE_EXP = 13,
   CUDNN_POINTWISE_RELU_FWD = 100,
   CUDNN_POINTWISE_RELU_BWD = 200,
   CUDNN_ATTR_ENGINECFG_ENGINE = 300,
@@ -61,7 +72,8 @@ const std::map<int, size_t> sizes = {
     {CUDNN_TYPE_HANDLE, 8},        {CUDNN_TYPE_DATA_TYPE, 4}, {CUDNN_TYPE_BOOLEAN, 1},
     {CUDNN_TYPE_INT64, 8},         {CUDNN_TYPE_FLOAT, 4},     {CUDNN_TYPE_VOID_PTR, 8},
     {CUDNN_TYPE_CONVOLUTION_MODE, 4}, {CUDNN_TYPE_HEUR_MODE, 4}, {CUDNN_TYPE_NUMERICAL_NOTE, 4},
-    {CUDNN_TYPE_POINTWISE_MODE, 4},   {CUDNN_TYPE_BACKEND_DESCRIPTOR, 8}, {CUDNN_TYPE_CHAR, 1}};
+    {CUDNN_TYPE_POINTWISE_MODE, 4},   {CUDNN_TYPE_BACKEND_DESCRIPTOR, 8}, {CUDNN_TYPE_CHAR, 1},
+    {CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 4}};
 
 // Wanted is an attribute that a descriptor takes: its type, its number of elements (0: any),
 // and whether it must be set.
@@ -80,7 +92,8 @@ const std::map<int, std::map<int, Wanted>> attributes = {
       {902, {CUDNN_TYPE_INT64, 4, true}},
       {903, {CUDNN_TYPE_INT64, 4, true}},
       {906, {CUDNN_TYPE_INT64, 1, true}},
-      {907, {CUDNN_TYPE_BOOLEAN, 1, false}}}},
+      {907, {CUDNN_TYPE_BOOLEAN, 1, false}},
+      {908, {CUDNN_TYPE_BOOLEAN, 1, false}}}},
     {CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR,
      {{100, {CUDNN_TYPE_DATA_TYPE, 1, true}},
       {101, {CUDNN_TYPE_CONVOLUTION_MODE, 1, true}},
@@ -119,6 +132,21 @@ const std::map<int, std::map<int, Wanted>> attributes = {
       {753, {desc, 1, false}},
       {756, {desc, 1, false}},
       {757, {desc, 1, false}}}},
+    {CUDNN_BACKEND_MATMUL_DESCRIPTOR, {{1500, {CUDNN_TYPE_DATA_TYPE, 1, true}}}},
+    {CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR,
+     {{1520, {desc, 1, true}}, {1521, {desc, 1, true}}, {1522, {desc, 1, true}}, {1523, {desc, 1, true}}}},
+    {CUDNN_BACKEND_REDUCTION_DESCRIPTOR,
+     {{1600, {CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, true}}, {1601, {CUDNN_TYPE_DATA_TYPE, 1, true}}}},
+    {CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR,
+     {{1610, {desc, 1, true}}, {1611, {desc, 1, true}}, {1612, {desc, 1, true}}}},
+    {CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, {{2200, {desc, 1, true}}, {2201, {desc, 1, true}}}},
+    {CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,
+     {{2800, {desc, 1, true}},
+      {2801, {desc, 1, true}},
+      {2802, {desc, 1, true}},
+      {2803, {desc, 1, true}},
+      {2804, {desc, 1, false}},
+      {2805, {desc, 1, false}}}},
     {CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, {{800, {CUDNN_TYPE_HANDLE, 1, true}}, {801, {desc, 0, true}}}},
     {CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, {{200, {CUDNN_TYPE_HEUR_MODE, 1, true}}, {201, {desc, 1, true}}}},
     {CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR,
@@ -200,10 +228,19 @@ struct Image {
   }
 };
 
+// factor returns v as tensor cores multiply it beside numbers of BF16.
+float factor(float v, bool is_short) {
+  if (!is_short) return v;
+  uint16_t rounded;
+  store(&rounded, true, 0, v);
+  return load(&rounded, true, 0);
+}
+
 struct Step {
   int kind, mode;
   int64_t dilation[2], stride[2], pad[2];
   float alpha, beta;
+  int more[3]; // of an attention: values, the logarithms of the denominators, and the factor
   int x, w, y; // images; of pointwise: x, the operand or −1, y, or for a gradient dy, x, dx
 };
 
@@ -211,6 +248,7 @@ struct Job {
   std::vector<Image> images;
   std::vector<Step> steps;
   uint64_t workspace;
+  int64_t room; // its bytes
 };
 
 // convolve visits every product of a convolution: f(x's place, w's place, y's place).
@@ -254,16 +292,83 @@ void pointwise(const Job &j, const Step &s) {
         for (int64_t d = 0; d < y.n[3]; d++) {
           float v = x.get(a, b, c, d);
           if (s.mode == CUDNN_POINTWISE_ADD) v += j.images[s.w].get(a, b, c, d);
+          else if (s.mode == CUDNN_POINTWISE_MUL) v *= j.images[s.w].get(a, b, c, d);
+          else if (s.mode == CUDNN_POINTWISE_SUB) v -= j.images[s.w].get(a, b, c, d);
+          else if (s.mode == CUDNN_POINTWISE_EXP) v = std::exp(v);
           else if (s.mode == CUDNN_POINTWISE_RELU_BWD) v = j.images[s.w].get(a, b, c, d) > 0 ? v : 0;
           else v = v > 0 ? v : 0;
           y.put(a, b, c, d, v);
         }
 }
 
+// multiply computes y = x·w of the last two sides.
+void multiply(const Job &j, const Step &s) {
+  const Image &x = j.images[s.x], &w = j.images[s.w], &y = j.images[s.y];
+  bool rounds = x.is_short || w.is_short;
+  for (int64_t a = 0; a < y.n[0]; a++)
+    for (int64_t b = 0; b < y.n[1]; b++)
+      for (int64_t c = 0; c < y.n[2]; c++)
+        for (int64_t d = 0; d < y.n[3]; d++) {
+          double sum = 0;
+          for (int64_t k = 0; k < x.n[3]; k++)
+            sum += (double)factor(x.get(a, b, c, k), rounds) * factor(w.get(a, b, k, d), rounds);
+          y.put(a, b, c, d, (float)sum);
+        }
+}
+
+// reduce adds up along the last side.
+void reduce(const Job &j, const Step &s) {
+  const Image &x = j.images[s.x], &y = j.images[s.y];
+  for (int64_t a = 0; a < y.n[0]; a++)
+    for (int64_t b = 0; b < y.n[1]; b++)
+      for (int64_t c = 0; c < y.n[2]; c++) {
+        double sum = 0;
+        for (int64_t d = 0; d < x.n[3]; d++) sum += x.get(a, b, c, d);
+        y.put(a, b, c, 0, (float)sum);
+      }
+}
+
+// attend computes attention. What the values are multiplied by is rounded, as for tensor cores.
+void attend(const Job &j, const Step &s) {
+  const Image &q = j.images[s.x], &k = j.images[s.w], &y = j.images[s.y];
+  const Image &v = j.images[s.more[0]], &lse = j.images[s.more[1]];
+  float scale = j.images[s.more[2]].get(0, 0, 0, 0);
+  std::vector<double> p(k.n[2]);
+  for (int64_t a = 0; a < q.n[0]; a++)
+    for (int64_t b = 0; b < q.n[1]; b++)
+      for (int64_t c = 0; c < q.n[2]; c++) {
+        double most = -INFINITY, sum = 0;
+        for (int64_t t = 0; t < k.n[2]; t++) {
+          p[t] = 0;
+          for (int64_t d = 0; d < q.n[3]; d++) p[t] += (double)q.get(a, b, c, d) * k.get(a, b, t, d);
+          most = std::max(most, p[t] *= scale);
+        }
+        for (double &e : p) sum += e = std::exp(e - most);
+        for (int64_t d = 0; d < y.n[3]; d++) {
+          double o = 0;
+          for (int64_t t = 0; t < k.n[2]; t++) o += (double)factor((float)p[t], v.is_short) * v.get(a, b, t, d);
+          y.put(a, b, c, d, (float)(o / sum));
+        }
+        lse.put(a, b, c, 0, (float)(most + std::log(sum)));
+      }
+}
+
 void run(const void *data) {
   const Job &j = **(Job *const *)data;
-  memset((void *)j.workspace, 0xa5, own_workspace);
+  memset((void *)j.workspace, 0xa5, j.room);
   for (const Step &s : j.steps) {
+    if (s.kind == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
+      multiply(j, s);
+      continue;
+    }
+    if (s.kind == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR) {
+      reduce(j, s);
+      continue;
+    }
+    if (s.kind == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR) {
+      attend(j, s);
+      continue;
+    }
     if (s.kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       pointwise(j, s);
       continue;
@@ -299,6 +404,8 @@ int image(Job &j, std::map<int64_t, int> &known, const std::map<int64_t, uint64_
     m.held = std::make_shared<std::vector<float>>(m.extent());
   } else if (!pointers.count(id)) {
     text = "a tensor has no address";
+  } else if (t->has(908) && t->one<uint8_t>(908)) { // a number on the host, which is read now
+    m.held = std::make_shared<std::vector<float>>(1, *(const float *)pointers.at(id));
   } else {
     m.at = pointers.at(id);
     if (!hgEmuHolds(m.at, m.extent() * (m.is_short ? 2 : 4))) text = "a tensor is not in the device's memory";
@@ -306,6 +413,25 @@ int image(Job &j, std::map<int64_t, int> &known, const std::map<int64_t, uint64_
   }
   j.images.push_back(m);
   return known[id] = (int)j.images.size() - 1;
+}
+
+// multiplies reports whether an operation is a product of scores, or an attention.
+bool multiplies(const Desc *o) {
+  return o->kind == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR || o->kind == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR;
+}
+
+// workspace_of returns the bytes of workspace of a graph. A gradient of attention stores what dq is a product of, as the
+// real library does: its second factor is a reshaped array.
+int64_t workspace_of(const Desc *graph) {
+  int64_t n = own_workspace;
+  for (int i = 0; i < graph->count<Desc *>(801); i++) {
+    Desc *o = graph->ref(801, i);
+    if (o->kind != CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) continue;
+    const Desc *x = o->ref(1520), *w = o->ref(1521);
+    if (w->has(907) && w->one<uint8_t>(907) && w->one<int32_t>(901) == CUDNN_DATA_BFLOAT16)
+      n += 2 * dim(x, 0) * dim(x, 1) * ((dim(x, 2) + 63) / 64 * 64) * ((dim(x, 3) + 127) / 128 * 128);
+  }
+  return n;
 }
 
 // copy copies a descriptor with all that it refers to, for a plan that outlives its makers.
@@ -343,6 +469,12 @@ std::string check(const Desc *d) {
       d->kind <= CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) {
     std::vector<int> n = names(d->kind);
     if (!fits(d->ref(n[0]), d->ref(n[1]), d->ref(n[2]), d->ref(n[3]))) return "the sizes of a convolution do not fit";
+  }
+  if (d->kind == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
+    const Desc *x = d->ref(1520), *w = d->ref(1521), *y = d->ref(1522);
+    for (int i = 0; i < 4; i++)
+      if (dim(y, i) != dim(i == 3 ? w : x, i) || (i < 2 && dim(w, i) != dim(x, i)) || dim(x, 3) != dim(w, 2))
+        return "the sizes of a product do not fit";
   }
   if (d->kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
     bool back = d->ref(750)->one<int32_t>(0) == CUDNN_POINTWISE_RELU_BWD;
@@ -490,7 +622,7 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
   }
   if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && attribute == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE &&
       type == CUDNN_TYPE_INT64 && room == 1) {
-    *(int64_t *)values = d->ref(401)->engine == engine_greedy ? (int64_t)1 << 40 : own_workspace;
+    *(int64_t *)values = d->ref(401)->engine == engine_greedy ? (int64_t)1 << 40 : workspace_of(d->ref(401)->graph);
     *count = 1;
     return CUDNN_STATUS_SUCCESS;
   }
@@ -523,7 +655,8 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
   Job *j = new Job;
   j->workspace = v->one<uint64_t>(1003);
   std::string text;
-  if (!hgEmuHolds(j->workspace, own_workspace)) text = "the workspace is too small";
+  j->room = workspace_of(config->graph);
+  if (!hgEmuHolds(j->workspace, j->room)) text = "the workspace is too small";
   std::map<int64_t, int> known;
   std::set<int> written;
   Desc *g = config->graph;
@@ -535,11 +668,26 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
     bool to_x = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     bool to_w = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
     auto add = [&](int a) { return image(*j, known, pointers, o->ref(a), text); };
-    if (o->kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+    if (multiplies(o) && config->engine != engine_rounding) text = "an algorithm runs that is to be refused";
+    if (o->kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) { // y is the memory of x
+      int x = add(2200), y = add(2201);
+      Image &to = j->images[y];
+      to.at = j->images[x].at, to.held = j->images[x].held, to.is_short = j->images[x].is_short;
+      continue;
+    }
+    if (o->kind == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
+      s.x = add(1520), s.w = add(1521), s.y = add(1522);
+    } else if (o->kind == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR) {
+      s.x = add(1610), s.y = add(1611);
+    } else if (o->kind == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR) {
+      s.x = add(2800), s.w = add(2801), s.more[0] = add(2802), s.y = add(2803), s.more[1] = add(2804);
+      s.more[2] = add(2805);
+      written.insert(s.more[1]);
+    } else if (o->kind == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       s.mode = o->ref(750)->one<int32_t>(0);
       if (s.mode == CUDNN_POINTWISE_RELU_BWD) s.x = add(757), s.w = add(751), s.y = add(756);
       else s.x = add(751), s.w = o->has(752) ? add(752) : -1, s.y = add(753);
-      if ((s.mode == CUDNN_POINTWISE_RELU_FWD) != (s.w < 0)) text = "an operand too many or too few";
+      if ((s.mode == CUDNN_POINTWISE_RELU_FWD || s.mode == CUDNN_POINTWISE_EXP) != (s.w < 0)) text = "an operand too many or too few";
     } else {
       std::vector<int> n = names(o->kind);
       for (int k = 0; k < 2; k++) {
