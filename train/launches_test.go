@@ -38,6 +38,7 @@ var fewBlocks = map[string]string{
 	"matmul_join_bf16": "as conv_join",
 	"copy_convert":     "the bias of a product by NVIDIA's libraries",
 	"sums_all_f32":     "a block has 16,384 numbers",
+	"sums_columns_f32": "the bias of the projection in F32: 2 MB of a product's factor",
 	"matmul_nt_64":     "the projection in F32, and a split has 256 columns at least",
 	"matmul_nn_64":     "the projection in F32, and a split has 256 columns at least",
 	"matmul_tn_64":     "the projection in F32, and a split has 256 columns at least",

@@ -22,6 +22,7 @@ type Mul struct {
 	Add            Array   // shape, type and row stride of dst; or absent
 	Bias           Array   // F32 [columns of dst], or absent
 	Act            Func    // applied last
+	Sums           Array   // with TransA, of matrices: F32 [rows of dst] receives the sums of a's columns; or absent
 }
 
 // Sum selects what Sums adds up.

@@ -86,7 +86,7 @@ func (m Mul) Shape(dst, a, b Array) (rows, cols, inner, batch int, fits bool) {
 		fits = fits && a.Dims[0] == batch && b.Dims[0] == batch
 	}
 	return rows, cols, inner, batch, fits && rowsA == rows && colsB == cols && innerB == inner &&
-		AreVectors(cols, m.Bias) &&
+		AreVectors(cols, m.Bias) && (m.Sums.Absent() || m.TransA && dst.N == 2 && AreVectors(rows, m.Sums)) &&
 		(m.Add.Absent() || m.Add.Dims == dst.Dims && m.Add.Type == dst.Type && m.Add.Ld == dst.Ld)
 }
 

@@ -52,11 +52,20 @@ func Affine(t *grad.Tape, x, w, bias, residual *grad.Var) *grad.Var {
 		if dx, acc := t.Onto(x); !dx.Absent() {
 			b.MatMul(matrix(dx), dy, w.Value, device.Mul{Alpha: 1, Beta: acc})
 		}
-		if dw, acc := t.Onto(w); !dw.Absent() {
-			b.MatMul(dw, dy, matrix(x.Value), device.Mul{TransA: true, Alpha: 1, Beta: acc})
-		}
+		var db device.Array
+		var add float32
 		if bias != nil {
-			addColumns(t, b, bias, dy)
+			db, add = t.Onto(bias)
+		}
+		if dw, acc := t.Onto(w); !dw.Absent() {
+			m := device.Mul{TransA: true, Alpha: 1, Beta: acc}
+			if add == 0 {
+				m.Sums, db = db, device.Array{}
+			}
+			b.MatMul(dw, dy, matrix(x.Value), m)
+		}
+		if !db.Absent() {
+			b.Sums(db, dy, device.SumCols, add)
 		}
 		if residual != nil {
 			t.Pass(b, y, residual)

@@ -22,7 +22,7 @@ type matmul struct {
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch, fits := m.Shape(dst, x, y)
 	if !fits {
-		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add))
+		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums))
 	}
 	if m.Add.Absent() {
 		m.Add = dst
@@ -39,6 +39,14 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 		return
 	}
 	b.multiply("MatMul", dst, x, y, m, o, b.tilingOf(&o, x.Type))
+	b.sumFactor(x, m)
+}
+
+// sumFactor computes m.Sums of the factor x, unless that was done.
+func (b *Backend) sumFactor(x device.Array, m device.Mul) {
+	if !m.Sums.Absent() {
+		b.Sums(m.Sums, x, device.SumCols, 0)
+	}
 }
 
 // Scores computes q·gᵀ, always with the kernels of this package. It never splits the sum over the

@@ -183,10 +183,16 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 		p.Act = m.Act
 	}
 	short := p.Bias && dst.Type != device.F32 // the bias must have the type of dst
+	p.Sums = !m.Sums.Absent() && x.Type == device.BF16 && dst.Type == device.F32 && !p.Bias &&
+		m.Act == device.Identity && m.Alpha == 1
 	factors := func() vendor.Factors {
 		c := b.op("MatMul")
-		return vendor.Factors{Out: uint64(c.address(dst)), A: uint64(c.address(x)), B: uint64(c.address(y)),
+		f := vendor.Factors{Out: uint64(c.address(dst)), A: uint64(c.address(x)), B: uint64(c.address(y)),
 			Add: uint64(c.address(m.Add)), Bias: uint64(c.address(f32(m.Bias))), Alpha: m.Alpha, Beta: m.Beta}
+		if p.Sums {
+			f.Bias = uint64(c.address(f32(m.Sums)))
+		}
+		return f
 	}
 	f := factors()
 	if short {
@@ -194,6 +200,11 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	}
 	p = p.Aligned(f)
 	bytes, err := b.workspace(func() (int, error) { return l.ProductWorkspace(p) })
+	if err != nil && p.Sums { // the sums take a pass of their own
+		p.Sums = false
+		p = p.Aligned(factors())
+		bytes, err = b.workspace(func() (int, error) { return l.ProductWorkspace(p) })
+	}
 	if err != nil {
 		b.fallBack("MatMul", err)
 		return false
@@ -213,6 +224,9 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	}
 	if p.Act == device.Identity {
 		b.activate(dst, m.Act)
+	}
+	if !p.Sums {
+		b.sumFactor(x, m)
 	}
 	return true
 }

@@ -549,3 +549,32 @@ func TestVendorMasksGradientsThatCuDNNDoesNot(t *testing.T) {
 		}
 	}
 }
+
+// The sums of a product's first factor come from the library with the product, and from our kernel where the library
+// has no algorithm for both.
+func TestVendorSumsAFactorOfAProduct(t *testing.T) {
+	for fail, passes := range map[string]bool{"": false, "cublasLtMatmulAlgoGetHeuristic:1:15": true} {
+		t.Run(fmt.Sprint(passes), func(t *testing.T) {
+			v := openVendor(t, "bfloat16")
+			x, y := device.New(v, device.BF16, 7, 3), device.New(v, device.BF16, 7, 5)
+			dst, sums := device.New(v, device.F32, 3, 5), device.New(v, device.F32, 3)
+			v.Fill(x, 2)
+			v.Fill(y, 1)
+			v.emulator.Fail(fail)
+			v.MatMul(dst, x, y, device.Mul{TransA: true, Alpha: 1, Sums: sums})
+			if got, want := download(t, v.Backend, sums), numbers(14, 14, 14); string(got) != string(want) {
+				t.Errorf("the sums are %v, want %v", got, want)
+			}
+			if products, _ := v.queued(); products != 1 || len(*v.told) > 0 {
+				t.Errorf("%d products by the library, want 1; told %q", products, *v.told)
+			}
+			v.emulator.Fail("cuLaunchKernel:1:1")
+			v.MatMul(dst, x, y, device.Mul{TransA: true, Alpha: 1, Sums: sums})
+			if err := v.Sync(); (err != nil) != passes {
+				t.Errorf("a pass of our kernel that fails gives %v", err)
+			}
+			v.emulator.Fail("")
+			v.Backend.ClearError()
+		})
+	}
+}

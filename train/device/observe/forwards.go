@@ -19,8 +19,8 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 }
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
-	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), moved(dst, a, b, m.Bias) + added(m.Beta, joined(dst, m)),
-		1, arrays{&dst, &a, &b, &m.Bias, &m.Add}},
+	bytes := moved(dst, m.Sums, a, b, m.Bias) + added(m.Beta, joined(dst, m))
+	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Add}},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 

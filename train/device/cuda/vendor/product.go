@@ -20,6 +20,7 @@ type Product struct {
 	NextA, NextB, NextOut    int          // elements from one matrix of the batch to the next
 	Bias                     bool         // [Cols], of type Out
 	Act                      device.Func  // Identity, ReLU, or GELUTanh with Type BF16
+	Sums                     bool         // of a's columns, F32 [Rows], with TransA; without Bias and Act, Out F32
 	Plan                     int          // which of the suitable algorithms is taken; 0: the first
 	// Bytes that divide the addresses of a, b, dst, add and the bias, up to 16; see Aligned.
 	AlignA, AlignB, AlignOut, AlignAdd, AlignBias int
@@ -27,7 +28,7 @@ type Product struct {
 
 // Factors are the arguments of a product: addresses on the GPU and numbers.
 type Factors struct {
-	Out, A, B, Add, Bias uint64  // dst, a, b, add, which may be dst, and the bias
+	Out, A, B, Add, Bias uint64  // dst, a, b, add, which may be dst, and the bias or the sums
 	Alpha, Beta          float32 // factors of the product and of add
 }
 
@@ -67,7 +68,7 @@ func (l *Libraries) Multiply(p Product, f Factors, workspace uint64) (queued boo
 	if plan.err != nil {
 		return false, plan.err
 	}
-	if p.Bias {
+	if p.Bias || p.Sums {
 		b.bias = f.Bias
 		err = b.call("cublasLtMatmulDescSetAttribute", b.descSet, plan.desc, descBias, dlopen.Address(&b.bias), 8)
 	}
@@ -128,7 +129,7 @@ func (b *blas) describe(plan *productPlan, p Product) error {
 	desc.number(descTransA, operation(p.TransB))
 	desc.number(descTransB, operation(p.TransA))
 	desc.number(descEpilogue, epilogue)
-	if p.Bias {
+	if p.Bias || p.Sums {
 		// The heuristic reads nothing but the alignment off the pointer.
 		desc.number(descBiasType, int32(out))
 		desc.number(descBias, uint64(p.AlignBias))
@@ -175,6 +176,9 @@ func (p Product) epilogue() (int32, bool) {
 	v, ok := e[p.Act]
 	if p.Act == device.GELUTanh && p.Type != device.BF16 {
 		return 0, false
+	}
+	if p.Sums { // a is cuBLASLt's second factor
+		return epilogueSums, p.TransA && !p.Bias && p.Act == device.Identity && p.Out == device.F32
 	}
 	if p.Bias {
 		v |= epilogueBias

@@ -119,6 +119,9 @@ func TestRealCuBLASLtAcceptsOurDescriptions(t *testing.T) {
 		p := Product{Type: device.BF16, Out: device.BF16, Rows: 33, Cols: 31, Inner: 65, Batch: 1 + i%2, LdA: 65, LdB: 31,
 			LdOut: 31, NextA: 33 * 65, NextB: 65 * 31, NextOut: 33 * 31, Bias: i&2 != 0, AlignA: 2, AlignB: 2, AlignOut: 2,
 			AlignBias: 2, TransA: i&4 != 0, TransB: i&8 != 0}
+		if i >= 8 && p.TransA {
+			p.Out, p.Bias, p.Sums, p.Batch = device.F32, false, true, 1
+		}
 		plan := &productPlan{}
 		err := b.describe(plan, p)
 		if err != nil {

@@ -61,7 +61,16 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apa
 		bias = s.master(cols)
 		m.Bias = s.put(device.F32, bias)
 	}
+	var sums []float64
+	if m.TransA && !withBias {
+		m.Sums = s.alloc(device.F32, rows)
+		sums = reference.Sums(x, device.SumCols)
+	}
 	s.b.MatMul(dst, put(s.dtype, x), put(s.dtype, y), m)
+	if sums != nil {
+		s.same(fmt.Sprintf("sums of %v", x.Dims), m.Sums, sums, productTolerance)
+		m.Sums = absent
+	}
 	what := fmt.Sprintf("%d×%d×%d %+v", rows, cols, inner, m)
 	s.same(what, dst, reference.MatMul(x, y, old, bias, m, rows, cols, inner).V, productTolerance)
 }

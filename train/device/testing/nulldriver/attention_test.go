@@ -7,12 +7,14 @@ import (
 
 	"hgld/internal/testing/must"
 	"hgld/train/device"
+	"hgld/train/device/cuda"
 	"hgld/train/device/observe"
 )
 
 // The time of attention follows the groups of sixteen tokens that the kernels multiply, and heads padded to 64 or
 // 128. Here are the networks of 224² in patches of 16 and of 32, of 384², of 14, and a text encoder.
 func TestAttentionTakesTheTimeOfItsGroups(t *testing.T) {
+	t.Setenv(cuda.VendorVariable, "off")
 	b, err := Open(H200)
 	must.Do(t, err)
 	for _, c := range []struct {

@@ -164,6 +164,9 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 			if l.Product.Tile > 0 {
 				seconds += c.product(call.Bytes*float64(l.Product.Rows)/float64(rows), l.Product)
 			}
+			if p := launches[0].Product; strings.HasPrefix(l.Kernel, "sums_columns") { // of its first factor
+				seconds += 2 * float64(p.Inner) * float64(p.Rows) / c.Bytes / rateOf(l.Kernel).share
+			}
 		}
 		return seconds
 	case strings.HasPrefix(launches[0].Kernel, "attention"):

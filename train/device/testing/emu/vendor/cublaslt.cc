@@ -25,6 +25,7 @@ enum {
   CUBLASLT_EPILOGUE_RELU = 2,
   CUBLASLT_EPILOGUE_BIAS = 4,
   CUBLASLT_EPILOGUE_GELU = 32,
+  CUBLASLT_EPILOGUE_BGRADB = 512,
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
   CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3,
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5,
@@ -124,12 +125,13 @@ std::string wrong(const Desc &d, const Layout *const (&m)[4]) {
     if (l->batch != out.batch) return "batches of different sizes";
     if (l->batch > 1 && l->next == 0) return "a batch without an offset";
   }
-  if (d.epilogue & CUBLASLT_EPILOGUE_BIAS) {
+  if (d.epilogue & (CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_BGRADB)) {
     if (d.bias_type != out.type) return "the bias has not the type of D";
     if (d.bias == 0) return "no bias";
+    if (d.epilogue == CUBLASLT_EPILOGUE_BGRADB && out.batch > 1) return "sums of a batch";
   }
   uint32_t known = CUBLASLT_EPILOGUE_RELU | CUBLASLT_EPILOGUE_BIAS | CUBLASLT_EPILOGUE_GELU;
-  if (d.epilogue != CUBLASLT_EPILOGUE_DEFAULT && d.epilogue & ~known) return "an unknown epilogue";
+  if (d.epilogue != CUBLASLT_EPILOGUE_DEFAULT && d.epilogue != CUBLASLT_EPILOGUE_BGRADB && d.epilogue & ~known) return "an unknown epilogue";
   return "";
 }
 
@@ -145,6 +147,17 @@ float activated(uint32_t epilogue, float v) {
   if (epilogue & CUBLASLT_EPILOGUE_RELU) return v > 0 ? v : 0;
   if (epilogue & CUBLASLT_EPILOGUE_GELU) return 0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));
   return v;
+}
+
+// sum_second stores the sums of B along the dimension that is multiplied, for each column of D.
+void sum_second(const Job &j) {
+  int64_t inner = j.d.trans[0] ? j.a.rows : j.a.cols;
+  for (int64_t col = 0; col < j.out.cols; col++) {
+    double sum = 0;
+    for (int64_t i = 0; i < inner; i++)
+      sum += load((void *)j.pb, j.b.type == CUDA_R_16BF, j.d.trans[1] ? col + i * j.b.ld : i + col * j.b.ld);
+    store((void *)j.bias, j.out.type == CUDA_R_16BF, col, (float)sum);
+  }
 }
 
 void multiply(const void *data) {
@@ -167,6 +180,7 @@ void multiply(const void *data) {
         if (j.d.epilogue & CUBLASLT_EPILOGUE_BIAS) v += load((void *)j.bias, out16, row);
         store((void *)j.pd, out16, at, activated(j.d.epilogue, (float)v));
       }
+  if (j.d.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_second(j);
 }
 
 // reach is the number of elements from the first to the last of a batch of matrices.
@@ -320,8 +334,9 @@ HG_API int cublasLtMatmul(void *handle, void *desc, const void *alpha, uint64_t 
     if (!inside(pointers[i], *all[i])) text = "a matrix is not in the device's memory";
   }
   if (text.empty() && (size < own_workspace || !hgEmuHolds(workspace, size))) text = "the workspace is too small";
-  size_t bias_bytes = m[3]->rows * (m[3]->type == CUDA_R_16BF ? 2 : 4);
-  if (text.empty() && d->epilogue & CUBLASLT_EPILOGUE_BIAS && !hgEmuHolds(d->bias, bias_bytes))
+  bool sums = d->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+  size_t bias_bytes = (sums ? m[3]->cols : m[3]->rows) * (m[3]->type == CUDA_R_16BF ? 2 : 4);
+  if (text.empty() && (sums || d->epilogue & CUBLASLT_EPILOGUE_BIAS) && !hgEmuHolds(d->bias, bias_bytes))
     text = "the bias is not in the device's memory";
   if (!text.empty()) return complain(CUBLAS_STATUS_INVALID_VALUE, "cublasLtMatmul: " + text);
   Job job = {*d, *m[0], *m[1], *m[3], pa, pb, pc, pd, d->bias, workspace, *(const float *)alpha, *(const float *)beta};
