@@ -78,7 +78,7 @@ func TestRecordsThatCannotBeLabelledAreRefused(t *testing.T) {
 
 // 30 million landmarks must fit into memory.
 func TestALandmarkTakesFewBytes(t *testing.T) {
-	const n = 200_000
+	const n = 50_000
 	h := hierarchyOf(t)
 	held := func() int64 {
 		var m runtime.MemStats

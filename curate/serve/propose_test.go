@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"hgld/curate"
+	"hgld/internal/testing/must"
 )
 
 // nameFake encodes a name as its length, once it is let go.
@@ -45,17 +45,6 @@ func length(s *Server, f *nearFake, group int) int {
 	return int(f.named[group][0])
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for range 1000 {
-		if holds() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("%s: not after five seconds", what)
-}
-
 func TestDeclaredGroupsGetTheVectorsOfTheirNames(t *testing.T) {
 	near, names := &nearFake{}, &nameFake{let: make(chan struct{})}
 	s, a, _ := newServer(t, testDraft(30), func(c *Config) { c.Suggester, c.Namer = near, names })
@@ -67,10 +56,10 @@ func TestDeclaredGroupsGetTheVectorsOfTheirNames(t *testing.T) {
 		t.Error("the name is known before it is encoded")
 	}
 	close(names.let)
-	until(t, "the declared group has its name", func() bool { return length(s, near, 3) == len("water") })
+	must.Become(t, "the declared group has its name", func() bool { return length(s, near, 3) == len("water") })
 	rename := order{ID: "rename-1", Base: 1, Op: curate.Rename, Level: 1, From: declare.From, To: "waters"}
 	a.post("/api/edit", rename, nil)
-	until(t, "the renamed group has its name", func() bool { return length(s, near, 3) == len("waters") })
+	must.Become(t, "the renamed group has its name", func() bool { return length(s, near, 3) == len("waters") })
 	a.post("/api/edit", order{ID: "revert-1", Base: 2, Op: curate.Revert, Of: 2}, nil)
 	if length(s, near, 3) != len("water") {
 		t.Error("after the undo the group does not have its old name at once")

@@ -20,12 +20,13 @@ import (
 	"hgld/internal/testing/must"
 )
 
-// withoutLocks makes flock fail as on a file system without locks, and leases short.
+// withoutLocks makes flock fail as on a file system without locks. Leases are renewed often, and last for longer than a
+// busy machine stalls; a test that needs an old one makes it old.
 func withoutLocks(t *testing.T, err error) {
 	t.Helper()
 	was, times := flock, leaseTimes
 	flock = func(int, int) error { return err }
-	leaseTimes.renew, leaseTimes.last = 30*time.Millisecond, 300*time.Millisecond
+	leaseTimes.renew, leaseTimes.last = 30*time.Millisecond, 10*time.Minute
 	t.Cleanup(func() { flock, leaseTimes = was, times })
 }
 
@@ -33,10 +34,15 @@ func withoutLocks(t *testing.T, err error) {
 func leave(t *testing.T, path string, number int, age time.Duration) {
 	t.Helper()
 	o := Owner{PID: 7, Host: "other-machine", Job: "SLURM 12_3"}
-	file := leaseName(path, number)
-	must.Do(t, os.WriteFile(file, o.text(), 0o600))
+	must.Do(t, os.WriteFile(leaseName(path, number), o.text(), 0o600))
+	grow(t, path, number, age)
+}
+
+// grow makes a lease as old as if it had not been renewed for so long.
+func grow(t *testing.T, path string, number int, age time.Duration) {
+	t.Helper()
 	then := time.Now().Add(-age)
-	must.Do(t, os.Chtimes(file, then, then))
+	must.Do(t, os.Chtimes(leaseName(path, number), then, then))
 }
 
 // noFiles checks that nothing but the lock file is left.
@@ -54,7 +60,11 @@ func TestLeaseReplacesTheLock(t *testing.T) {
 			withoutLocks(t, err)
 			path := filepath.Join(t.TempDir(), "lock")
 			l := must.Get(Acquire(path))(t)
-			time.Sleep(2 * leaseTimes.last) // it is renewed
+			grow(t, path, 1, 2*leaseTimes.last)
+			must.Become(t, "the lease is renewed", func() bool {
+				age, err := Age(leaseName(path, 1))
+				return err == nil && age < leaseTimes.last
+			})
 			for what, err := range map[string]error{"acquire": acquired(Acquire(path)), "check": Check(path)} {
 				var locked *LockedError
 				if !errors.As(err, &locked) || locked.PID != os.Getpid() || locked.Lease <= 0 {
@@ -96,11 +106,14 @@ func TestExpiredLeaseIsTakenOver(t *testing.T) {
 	leave(t, path, 3, 0)
 	var locked *LockedError
 	_, err := Acquire(path)
-	if !errors.As(err, &locked) || locked.PID != 7 || !strings.Contains(err.Error(),
-		"locked by process 7 on other-machine (SLURM 12_3); if that has died, its lock ends in 1 s") {
+	if !errors.As(err, &locked) || locked.PID != 7 || !strings.Contains(err.Error(), fmt.Sprintf(
+		"locked by process 7 on other-machine (SLURM 12_3); if that has died, its lock ends in %d s",
+		int(locked.Lease.Seconds())+1)) || locked.Lease < leaseTimes.last/2 {
 		t.Errorf("error = %v", err)
 	}
+	leaseTimes.last = 300 * time.Millisecond
 	start := time.Now()
+	grow(t, path, 3, 0)
 	l, err := AcquireOrWait(t.Context(), path)
 	if err != nil || time.Since(start) < leaseTimes.last/2 {
 		t.Fatalf("after %v: %v", time.Since(start), err)
@@ -116,7 +129,6 @@ func TestExpiredLeaseIsTakenOver(t *testing.T) {
 
 func TestWaitEndsWhenTheLeaseIsRenewed(t *testing.T) {
 	withoutLocks(t, unix.ENOLCK)
-	leaseTimes.last = 10 * time.Second // which no busy machine takes to renew it
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := Acquire(path)
 	must.Do(t, err)
@@ -137,7 +149,7 @@ func TestLostLeaseIsNotHeld(t *testing.T) {
 	leaseTimes.renew = time.Hour
 	path := filepath.Join(t.TempDir(), "lock")
 	slow := must.Get(Acquire(path))(t)
-	time.Sleep(leaseTimes.last + 20*time.Millisecond)
+	grow(t, path, 1, 2*leaseTimes.last)
 	next := must.Get(Acquire(path))(t)
 	if held, err := slow.Held(); err != nil || held {
 		t.Errorf("held: %v, %v", held, err)
@@ -156,7 +168,6 @@ func TestLostLeaseIsNotHeld(t *testing.T) {
 // Many processes want the lock of one that has died.
 func TestOneOfManyTakesALeaseOver(t *testing.T) {
 	withoutLocks(t, unix.ENOSYS)
-	leaseTimes.last = 10 * time.Second
 	for range 20 {
 		path := filepath.Join(t.TempDir(), "lock")
 		leave(t, path, 1, time.Hour)

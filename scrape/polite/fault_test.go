@@ -222,7 +222,7 @@ func TestTimeoutIsRetried(t *testing.T) {
 		}
 		io.WriteString(w, "page")
 	})
-	s.Timeout = 50 * time.Millisecond
+	s.Timeout = 500 * time.Millisecond // in which one of six attempts is answered, also on a busy machine
 	if _, body, _, err := get(t, s, server.URL); err != nil || body != "page" {
 		t.Errorf("%q, %v", body, err)
 	}

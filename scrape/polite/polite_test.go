@@ -176,16 +176,23 @@ func TestRequestsAreSpacedEvenly(t *testing.T) {
 
 func TestRequestsInFlightAreLimited(t *testing.T) {
 	var now, most atomic.Int32
+	full, fill := make(chan struct{}), new(sync.Once) // three have been in flight
 	server, s, _ := site(t, func(w http.ResponseWriter, r *http.Request) {
 		n := now.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		time.Sleep(5 * time.Millisecond)
+		if n == 3 {
+			fill.Do(func() { close(full) })
+		}
+		select {
+		case <-full:
+			time.Sleep(5 * time.Millisecond) // for a fourth
+		case <-r.Context().Done():
+		}
 		now.Add(-1)
 	})
 	s.InFlight, s.Clock = 3, SystemClock{}
-	tr, _, _, err := get(t, s, server.URL)
-	must.Do(t, err)
+	tr := must.Get(New(s, http.DefaultTransport))(t)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {

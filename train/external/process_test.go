@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // run is a program whose loss in step k is k. The gradient is .5.
 func run(does string) {
 	if does == "hang" || does == "leave" { // another process keeps the output open
-		child := exec.Command("sleep", "20")
+		child := exec.Command("sleep", "120")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		Separate(child)
 		if child.Start() != nil || does == "leave" {
@@ -52,7 +52,7 @@ func run(does string) {
 		answer, meta := []tensorfile.Tensor(nil), map[string]string{}
 		switch message := f.Metadata[messageKey]; {
 		case message == "step" && does == "hang":
-			time.Sleep(20 * time.Second)
+			time.Sleep(2 * time.Minute)
 		case message == "step":
 			_, shape, _ := f.Shape("query")
 			answer = []tensorfile.Tensor{tensorfile.NewF32("value", nil, []float32{k}),
@@ -67,11 +67,14 @@ func run(does string) {
 			meta = map[string]string{messageKey: "dropped", "kept": "yes"}
 		}
 		send(answer, meta)
-		if does == "twice" && step == "1" {
-			send(answer, meta)
-		}
-		if does == "prints" && step == "1" {
-			os.Stdout.WriteString("done\n")
+		if step == "1" {
+			switch does {
+			case "twice":
+				send(answer, meta)
+			case "prints":
+				os.Stdout.WriteString("done\n")
+			}
+			os.Stderr.WriteString("sent\n")
 		}
 	}
 }
@@ -98,7 +101,11 @@ func start(t *testing.T, does string) (*Process, error) {
 	t.Helper()
 	t.Setenv(program, does)
 	self := must.Get(os.Executable())(t)
-	p, err := Start(&loss.ExternalLoss{Kind: loss.External{Command: []string{self}, Timeout: 5},
+	timeout := 300.
+	if does == "hang" {
+		timeout = 5
+	}
+	p, err := Start(&loss.ExternalLoss{Kind: loss.External{Command: []string{self}, Timeout: timeout},
 		Facts: loss.Facts{Classes: []int{2}, Dim: 4, Batch: 3}}, "", 1)
 	if err == nil {
 		t.Cleanup(func() { p.Close() })
@@ -132,7 +139,7 @@ func TestAnswersBelongToTheirStep(t *testing.T) {
 					return
 				}
 				if k == 1 {
-					time.Sleep(500 * time.Millisecond) // what follows the answer arrives before the next step
+					must.Become(t, "all that follows the answer has come", func() bool { return p.words.String() == "sent" })
 				}
 			}
 			if want != "" {
@@ -172,7 +179,7 @@ func TestOutputHeldOpenByAnotherProcess(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %q", err, want)
 				}
-			case <-time.After(15 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("it still waits for the other process")
 			}
 		})

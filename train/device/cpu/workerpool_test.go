@@ -5,31 +5,21 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"hgld/internal/blas"
+	"hgld/internal/testing/must"
 	"hgld/train/device"
 )
 
-// helpers counts the goroutines of all worker pools.
+// helpers counts the goroutines of all worker pools, without those of backends that are garbage.
 func helpers() int {
+	runtime.GC()
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*workerPool).help(")
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal(what)
-		}
-		runtime.GC()
-	}
-}
-
 func TestHelpersEndWithTheirBackend(t *testing.T) {
-	eventually(t, "the helpers of other tests do not end", func() bool { return helpers() == 0 })
+	must.Become(t, "the helpers of other tests end", func() bool { return helpers() == 0 })
 	func() {
 		b := NewWith(4, blas.Native())
 		x := device.New(b, device.F32, 1<<20)
@@ -37,10 +27,10 @@ func TestHelpersEndWithTheirBackend(t *testing.T) {
 			t.Errorf("%d helpers before there is work", n)
 		}
 		b.Fill(x, 1)
-		eventually(t, "there are no 3 helpers", func() bool { return helpers() == 3 })
+		must.Become(t, "there are 3 helpers", func() bool { return helpers() == 3 })
 		runtime.KeepAlive(b)
 	}()
-	eventually(t, "helpers outlive their Backend", func() bool { return helpers() == 0 })
+	must.Become(t, "helpers end with their Backend", func() bool { return helpers() == 0 })
 }
 
 // AllocsPerRun uses one processor, whereas the threads run concurrently here. The runtime

@@ -73,8 +73,8 @@ def test_program_of_the_page(folder: Path, at: int) -> None:
 def test_a_killed_training_ends_with_the_same_bytes(folder: Path) -> None:
     (folder / "page.py").write_text(BLOCKS[1])
     train(folder, "a", *external("page.py"))
-    slow = BLOCKS[1].replace("        scores =", "        import time; time.sleep(0.3)\n        scores =")
-    (folder / "page.py").write_text(slow)
+    wait = "import os, time; time.sleep(60 * os.path.exists('b/checkpoints/step-00000004'))"  # until it is killed
+    (folder / "page.py").write_text(BLOCKS[1].replace("        scores =", f"        {wait}\n        scores ="))
     child = subprocess.Popen(command("b", *external("page.py")), cwd=folder, stderr=subprocess.DEVNULL)
     while not (folder / "b" / "checkpoints" / "step-00000004").exists():
         assert child.poll() is None

@@ -33,16 +33,14 @@ def python(code: str, timeout: float = 120) -> str:
 
 def test_import_is_light() -> None:
     code = """
-        import time
-        start = time.process_time()
+        import ctypes, pathlib, sys, typing
+        before = set(sys.modules)
         import hgld
-        took = time.process_time() - start
-        import sys
-        print(took, "numpy" in sys.modules, "torch" in sys.modules, hgld.__version__)
+        print(hgld.__version__, *set(sys.modules) - before)
     """
-    took, numpy, torch_, _ = min((python(code).split() for _ in range(3)), key=lambda w: float(w[0]))
-    assert float(took) < 0.1
-    assert (numpy, torch_) == ("False", "False")
+    modules = python(code).split()[1:]
+    assert not {"numpy", "torch"} & set(modules)
+    assert len(modules) < MOST, modules
 
 
 def test_without_torch_the_error_says_what_to_install() -> None:
@@ -161,15 +159,14 @@ def test_threads_compute_at_once() -> None:
 def test_an_interrupt_ends_an_evaluation(tmp_path: Path) -> None:
     started = tmp_path / "started"
     code = f"""
-        import numpy as np, hgld, pathlib, time
+        import numpy as np, hgld, pathlib
         r = np.random.default_rng(1)
-        x, y = r.normal(size=(60000, 64)).astype(np.float32), r.integers(0, 300, 60000)
+        x, y = r.normal(size=(250000, 16)).astype(np.float32), r.integers(0, 300, 250000)  # for minutes
         pathlib.Path({str(started)!r}).touch()
         try:
             hgld.evaluate(x, y, intervals=False)
             print("finished")
         except KeyboardInterrupt:
-            begin = time.monotonic()
             print("interrupted", hgld.evaluate(x[:500], y[:500], intervals=False).queries)
     """
     child = subprocess.Popen(
@@ -179,11 +176,9 @@ def test_an_interrupt_ends_an_evaluation(tmp_path: Path) -> None:
     while not started.exists():
         time.sleep(0.01)
     time.sleep(0.5)
-    begin = time.monotonic()
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert (out, err) == ("interrupted 500\n", "")
-    assert time.monotonic() - begin < 10
 
 
 def test_an_interrupt_ends_a_training() -> None:
