@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -33,7 +34,7 @@ var faults = []struct {
 }{{"EIO", syscall.EIO}, {"EMFILE", syscall.EMFILE}, {"EACCES", syscall.EACCES}, {"short", 0}}
 
 // TestFailingCallLosesNothing lets one call of a command fail or be cut short: one call of
-// each stage or, as HGLD_FAULTS says, so many of each command; "all" takes every call on
+// a command of each way to keep files or, as HGLD_FAULTS says, so many of each command; "all" takes every call on
 // the project's files. HGLD_FAULTS_SEED chooses them. After each fault it demands that
 //
 //   - every file that stood there before is as it was, or as an undisturbed run leaves
@@ -45,7 +46,7 @@ func TestFailingCallLosesNothing(t *testing.T) {
 	most, seed := faultsAsked(t)
 	var workers []*faultWorker
 	for range max(1, min(2, runtime.NumCPU(), most)) {
-		workers = append(workers, newFaultWorker(t))
+		workers = append(workers, newFaultWorker(t, most))
 	}
 	t.Logf("seed %d; of each command its calls, and by fault: refused + succeeded / calls that can meet it", seed)
 	head := fmt.Sprintf("%-20s %5s", "command", "calls")
@@ -101,21 +102,36 @@ type faultWorker struct {
 	done snapshot
 }
 
+// tried is the worker of the first test that tries one fault. The others begin with its project and ask its site.
+var tried *faultWorker
+
 // newFaultWorker makes a project where it can in memory, since a restored file need not
 // reach a disk.
-func newFaultWorker(t *testing.T) *faultWorker {
+func newFaultWorker(t *testing.T, most int) *faultWorker {
 	base := t.TempDir()
 	if dir, err := os.MkdirTemp("/dev/shm", "hgld-faults-"); err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		base = dir
 	}
-	site, url := faultySite(t)
-	w := &faultWorker{t: t, dir: filepath.Join(base, "project"), site: site}
-	snapshot(faultyInputs(t, url)).restore(t, w.dir)
+	w := &faultWorker{t: t, dir: filepath.Join(base, "project")}
+	if tried != nil && most == 1 {
+		w.site, w.done = tried.site, tried.done
+		w.done.restore(t, w.dir)
+		return w
+	}
+	site := fakecommons.New(faultyPages())
+	server := httptest.NewServer(site)
+	w.site = site
+	snapshot(faultyInputs(t, server.URL)).restore(t, w.dir)
 	for _, args := range finished {
 		mustRun(t, w.dir, args...)
 	}
 	w.done = takeSnapshot(t, w.dir)
+	if most > 1 {
+		t.Cleanup(server.Close)
+	} else {
+		tried = w
+	}
 	return w
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/jpeg"
 	"io/fs"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,14 +97,6 @@ func faultyPages() []fakecommons.Category {
 		})
 	}
 	return append(pages, fakecommons.Category{Landmark: 6, Title: "Category:Nobody knows", Variant: fakecommons.NoTag})
-}
-
-// faultySite serves the pages of the project.
-func faultySite(t *testing.T) (*fakecommons.Server, string) {
-	site := fakecommons.New(faultyPages())
-	server := httptest.NewServer(site)
-	t.Cleanup(server.Close)
-	return site, server.URL
 }
 
 // hgldIn is a command line of hgld in a folder, in a process of its own. One thread runs

@@ -13,7 +13,7 @@ type faultStage struct {
 	code  int  // that it ends with
 	says  bool // what it prints is its result
 	quiet bool // it may ask the site for nothing
-	first bool // it is tried where few faults are
+	first bool // it is tried where one fault is: a database, a log, a data set, checkpoints, and one file
 }
 
 // faultStages are the commands that read or write state, for the first time and over
@@ -27,9 +27,9 @@ func faultStages() []faultStage {
 		{name: "scrape run --reparse", args: args("scrape", "run", "--reparse", "-o", "paper_text=true"), quiet: true},
 		{name: "scrape check", args: args("scrape", "check"), says: true, quiet: true},
 		{name: "scrape import", args: args("scrape", "import", "--split", "train", "rows.csv")},
-		{name: "embed", first: true, args: args("embed"), without: stamped("embed", "vectors.safetensors", ".hgld/vectors/")},
+		{name: "embed", args: args("embed"), without: stamped("embed", "vectors.safetensors", ".hgld/vectors/")},
 		{name: "embed again", args: args("embed", "--prompt", "photo")},
-		{name: "cluster run", first: true, args: args("cluster", "run"), without: stamped("cluster", "draft.json")},
+		{name: "cluster run", args: args("cluster", "run"), without: stamped("cluster", "draft.json")},
 		{name: "cluster run again", args: args("cluster", "run", "--k", "3", "--replace")},
 		{name: "cluster run beside", args: args("cluster", "run", "--k", "3"), code: exitFailed}, // a curated draft stays
 		{name: "curate import", first: true,
@@ -37,9 +37,9 @@ func faultStages() []faultStage {
 		{name: "curate import again", args: args("curate", "import", "--log", "anna.jsonl", "moves.csv")},
 		{name: "curate propose", args: args("curate", "propose", "--log", "anna.jsonl", "--min-margin", "0")},
 		{name: "curate export", args: args("curate", "export", "--replace", "--to", "skos", "hierarchy.json", "places.ttl")},
-		{name: "curate apply", first: true, args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
+		{name: "curate apply", args: args("curate", "apply"), without: stamped("curate", "hierarchy.json")},
 		{name: "curate apply again", args: args("curate", "apply", "-o", "undecided=true")},
-		{name: "labels build", first: true, args: args("labels", "build"),
+		{name: "labels build", args: args("labels", "build"),
 			without: stamped("labels", "labels.csv", "unlabelled.csv")},
 		{name: "labels build again", args: args("labels", "build", "--include-unlabelled")},
 		{name: "shards build", first: true, args: args("shards", "build"), without: stamped("shards", "shards/")},
@@ -48,21 +48,21 @@ func faultStages() []faultStage {
 		{name: "shards show", args: args("shards", "show"), says: true},
 		{name: "train run", first: true, args: args("train", "run"), without: stamped("train", "runs/")},
 		{name: "train resume", args: args("train", "run", "--steps", "3")},
-		{name: "study run", first: true, args: args("study", "run", "study.yaml")},
+		{name: "study run", args: args("study", "run", "study.yaml")},
 		{name: "eval run", first: true, args: args("eval", "run"), without: stamped("eval", "eval.json")},
 		{name: "eval run again", args: args("eval", "run", "--metrics", "R@1")},
 		{name: "eval run --export", args: args("eval", "run", "--export", "exported")},
-		{name: "embed-images --run", first: true,
+		{name: "embed-images --run",
 			args:    args("embed-images", "--run", "runs/default", "--out", "found.npy", "images"),
 			without: []string{"found.npy", "found.csv"}},
 		{name: "embed-images --run again",
 			args: args("embed-images", "--run", "runs/default", "--out", "found.npy", "shards")},
-		{name: "embed-images", first: true, args: published("images"), without: []string{"zero.npy", "zero.csv"}},
+		{name: "embed-images", args: published("images"), without: []string{"zero.npy", "zero.csv"}},
 		{name: "embed-images again", args: published("shards")},
-		{name: "search", first: true, args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
+		{name: "search", args: args("search", "--index", "found.npy", "images/0_0.jpg"), says: true},
 		{name: "search --report", args: args("search", "--index", "found.npy", "--id", "0_0.jpg", "--report", "found.html")},
 		{name: "status", args: args("status"), says: true},
-		{name: "run", first: true, args: args("run"), without: []string{
+		{name: "run", args: args("run"), without: []string{
 			"tags.jsonl", ".hgld/scrape.json", "draft.json", ".hgld/cluster.json", "labels.csv", ".hgld/labels.json",
 			"shards/", ".hgld/shards.json", "runs/", ".hgld/train.json", "eval.json", ".hgld/eval.json",
 		}},

@@ -225,7 +225,7 @@ var pipeReaders = []string{"tee log", "grep -v waiting", "head -2", "cat", `awk 
 func TestFailingReaderLosesNothing(t *testing.T) {
 	most, seed := faultsAsked(t)
 	draw := rand.New(rand.NewPCG(seed, 7))
-	w := newFaultWorker(t)
+	w := newFaultWorker(t, most)
 	stages := []string{"shards build", "scrape run", "embed", "train run", "run"}
 	readers := append([]string{"closed terminal"}, pipeReaders...)
 	if most == 1 {
