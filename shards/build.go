@@ -192,8 +192,8 @@ type made struct {
 	at       string // where it lies now: under its name, or in nextFolder
 	index    *index
 	failures []Failure
-	heif     string // what converted HEIC and AVIF images; "" if there are none
-	rows     *Hash  // of the small columns in a part; nil: they are read from the shard
+	heif     string    // what converted HEIC and AVIF images; "" if there are none
+	rows     *partRows // in a part; nil: they are read from the shard
 	kept     bool
 }
 
@@ -236,12 +236,13 @@ func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error
 	if b.vouchers, err = b.readVouchers(); err != nil {
 		return err
 	}
+	there := withList(b.dir, nil)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.o.Workers)
 	for _, i := range shards {
 		g.Go(func() error {
 			defer crash.Guard()
-			m, ok, err := b.reuseShard(ctx, &b.plan.shards[i])
+			m, ok, err := b.reuseShard(ctx, there, &b.plan.shards[i])
 			if err != nil {
 				return err
 			}

@@ -57,6 +57,7 @@ func CheckSizes(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
+	at = withList(at, nil)
 	check := func(name string, want int64) {
 		if err == nil {
 			err = checkSize(at, name, want)

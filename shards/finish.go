@@ -50,7 +50,9 @@ func Finish(ctx context.Context, address string, o Options) (r *Result, err erro
 	if err != nil {
 		return nil, err
 	}
-	b, err := partsBuilder(dir, o, parts)
+	rows, release := dir.snapshot()
+	defer release()
+	b, err := partsBuilder(dir, rows, o, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +130,8 @@ func missingOf(parts []*part, of int) *MissingSlicesError {
 	return e
 }
 
-// partsBuilder returns a builder whose shards are those of parts.
-func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
+// partsBuilder returns a builder whose shards are those of parts. It reads their small columns in rows.
+func partsBuilder(dir, rows folder, o Options, parts []*part) (*builder, error) {
 	first := parts[0]
 	if first.Settings != o.Settings {
 		return nil, &SettingsError{Slices: first.Settings, Here: o.Settings}
@@ -158,7 +160,7 @@ func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
 				"build it again", p.Slice, p.Of, p.Tool)
 		}
 	}
-	if err := b.addParts(parts); err != nil {
+	if err := b.addParts(parts, rows); err != nil {
 		return nil, err
 	}
 	if missing := slices.IndexFunc(b.made, func(m made) bool { return m.index == nil }); missing >= 0 {
@@ -168,13 +170,29 @@ func partsBuilder(dir folder, o Options, parts []*part) (*builder, error) {
 }
 
 // addParts adds the shards of the parts, after a look at the sidecar and the size of each, of many at the same time.
-func (b *builder) addParts(parts []*part) error {
+// Where rows downloads what is opened, it opens their small columns meanwhile.
+func (b *builder) addParts(parts []*part, rows folder) error {
 	defer func(before folder) { b.dir = before }(b.dir)
-	b.dir = withSizes(b.dir)
+	var files []File
+	for _, p := range parts {
+		for i := range p.Files {
+			files = append(files, p.Files[i].File)
+		}
+	}
+	b.dir = withList(b.dir, files)
 	g := errgroup.Group{}
 	g.SetLimit(sidecarsAtOnce)
 	found := map[*partFile]*foundShard{}
 	for _, p := range parts {
+		if len(p.Files) > 0 {
+			g.Go(func() error {
+				defer crash.Guard()
+				if f, _, err := rows.open(rowsName(p.Slice, p.Of)); err == nil {
+					return f.Close()
+				}
+				return nil // eachPartRow returns the error
+			})
+		}
 		for i := range p.Files {
 			f, at := &p.Files[i], new(foundShard)
 			found[f] = at
@@ -190,7 +208,7 @@ func (b *builder) addParts(parts []*part) error {
 	g.Wait()
 	for _, p := range parts {
 		for i := range p.Files {
-			if err := b.addPart(p, &p.Files[i], found[&p.Files[i]]); err != nil {
+			if err := b.addPart(p, rows, &p.Files[i], found[&p.Files[i]]); err != nil {
 				return err
 			}
 		}
@@ -206,7 +224,7 @@ type foundShard struct {
 }
 
 // addPart adds a shard of a part.
-func (b *builder) addPart(p *part, f *partFile, found *foundShard) error {
+func (b *builder) addPart(p *part, rows folder, f *partFile, found *foundShard) error {
 	if f.Number < 0 || f.Number >= len(b.made) || b.made[f.Number].index != nil || !shardNames().MatchString(f.Name) {
 		return fmt.Errorf("shard %d of %d, %.80q, is wrong in the part of slice %d; build that slice again", f.Number,
 			len(b.made), f.Name, p.Slice)
@@ -219,7 +237,7 @@ func (b *builder) addPart(p *part, f *partFile, found *foundShard) error {
 		return found.err
 	}
 	b.made[f.Number] = made{file: f.File, at: found.at, index: found.index, failures: f.Failures, heif: f.HEIF,
-		rows: &f.Rows, kept: true}
+		rows: &partRows{rows, rowsName(p.Slice, p.Of), f.RowsAt, f.RowsSize, f.Rows}, kept: true}
 	b.plan.shards[f.Number] = planned{name: f.Name, split: f.Split, key: f.Plan, count: f.File.Rows + len(f.Failures)}
 	return nil
 }

@@ -104,9 +104,9 @@ func TestFinishRefusesWhatDoesNotFit(t *testing.T) {
 		"shard gone": {func(dir string) { remove(t, dir, "data/train-00000-of-00004.parquet") }, rich(),
 			"train-00000-of-00004"},
 		"sidecar gone": {func(dir string) { remove(t, dir, "data/train-00001-of-00004.idx") }, rich(), "missing"},
-		"rows gone": {func(dir string) { remove(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(),
+		"rows gone": {func(dir string) { remove(t, dir, rowsName(2, 2)) }, rich(),
 			"missing"},
-		"rows changed": {func(dir string) { spoil(t, dir, partsFolder+"/train-00001-of-00004.rows") }, rich(), "hash"},
+		"rows changed": {func(dir string) { spoil(t, dir, rowsName(2, 2)) }, rich(), "hash"},
 		"part changed": {func(dir string) { spoil(t, dir, partName(2, 2)) }, rich(),
 			"of 2 slices, these are missing: 2"},
 	} {

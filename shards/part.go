@@ -9,11 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"path"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,12 +24,13 @@ import (
 // inputs or shards again. The parts lie in partsFolder until the data set is finished:
 //
 //	3-of-8.part                     the part of slice 3 of 8: a line with the SHA-256 of the rest, and JSON
-//	train-00002-of-00040.rows       the small columns of a shard: a line of JSON for each row, compressed by gzip
+//	3-of-8.rows                     the small columns of its shards, one after another: a line of JSON for each row, and
+//	                                each shard compressed by gzip for itself
 //	hierarchy-1f09a2c3b4d5e6f7.json the tree of classes, named for its hash
 const partsFolder = ".hgld-parts"
 
 // partVersion is the format version of parts.
-const partVersion = 2
+const partVersion = 3
 
 type part struct {
 	Version   int        `json:"hgld_part"`
@@ -51,9 +51,11 @@ type part struct {
 // partFile is a shard of a part.
 type partFile struct {
 	File
-	Number   int       `json:"number"`   // among all shards, from 0
-	Modified int64     `json:"modified"` // time of the file in nanoseconds, or a part of an object's hash
-	Rows     Hash      `json:"rows_sha256"`
+	Number   int       `json:"number"`      // among all shards, from 0
+	Modified int64     `json:"modified"`    // time of the file in nanoseconds, or a part of an object's hash
+	Rows     Hash      `json:"rows_sha256"` // of its part of the small columns
+	RowsAt   int64     `json:"rows_at"`     // where that begins
+	RowsSize int64     `json:"rows_bytes"`
 	Failures []Failure `json:"failures,omitempty"`
 	HEIF     string    `json:"heif,omitempty"`
 }
@@ -62,9 +64,15 @@ func partName(n, of int) string { return fmt.Sprintf("%s/%d-of-%d.part", partsFo
 
 func partHierarchy(h Hash) string { return fmt.Sprintf("%s/hierarchy-%x.json", partsFolder, h[:8]) }
 
-// rowsName returns the name of the small columns of a shard.
-func rowsName(shard string) string {
-	return partsFolder + "/" + strings.TrimSuffix(path.Base(shard), ".parquet") + ".rows"
+// rowsName returns the name of the small columns of a slice's shards.
+func rowsName(n, of int) string { return fmt.Sprintf("%s/%d-of-%d.rows", partsFolder, n, of) }
+
+// partRows are the small columns of a shard in a part.
+type partRows struct {
+	dir      folder
+	name     string
+	at, size int64
+	sum      Hash
 }
 
 // id is a hash of everything that decides the shards of all slices.
@@ -97,20 +105,16 @@ func (b *builder) writePart(ctx context.Context, src Source, n, of int) error {
 	out := part{Version: partVersion, Slice: n, Of: of, Plan: b.plan.id(), Shards: len(b.plan.shards), Tool: b.o.Tool,
 		Settings: b.o.Settings, Landmarks: b.plan.schema.Landmarks, Notes: b.plan.notes, Made: b.o.Made,
 		Files: make([]partFile, len(mine))}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(b.o.Workers)
+	g, inner := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		defer crash.Guard()
-		out.Inputs, err = src.Inputs(ctx, func(i int) bool { return i%of == n-1 })
+		out.Inputs, err = src.Inputs(inner, func(i int) bool { return i%of == n-1 })
 		return err
 	})
-	for k, i := range mine {
-		g.Go(func() (err error) {
-			defer crash.Guard()
-			out.Files[k], err = b.writeRows(ctx, i)
-			return err
-		})
-	}
+	g.Go(func() error {
+		defer crash.Guard()
+		return b.writeRows(inner, mine, out.Files, rowsName(n, of))
+	})
 	if err := g.Wait(); err != nil {
 		return err
 	}
@@ -137,28 +141,60 @@ func (b *builder) writeIn(name string, data []byte) error {
 	return b.dir.write(name, data)
 }
 
-// writeRows writes the small columns of a shard that is built.
-func (b *builder) writeRows(ctx context.Context, i int) (partFile, error) {
+// writeRows writes the small columns of shards that are built, of a few at a time, and describes the shards in files.
+func (b *builder) writeRows(ctx context.Context, mine []int, files []partFile, name string) error {
+	if err := b.dir.checkPlace(name); err != nil {
+		return err
+	}
+	to := &companionWriter{dir: b.dir}
+	f, err := to.create(name)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	texts := make([][]byte, b.o.Workers)
+	for from := 0; from < len(mine); from += len(texts) {
+		now := mine[from:min(from+len(texts), len(mine))]
+		g, ctx := errgroup.WithContext(ctx)
+		for k, i := range now {
+			g.Go(func() (err error) {
+				defer crash.Guard()
+				files[from+k], texts[k], err = b.rowsOf(ctx, i)
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for k := range now {
+			files[from+k].RowsAt = f.size
+			if _, err := f.Write(texts[k]); err != nil {
+				return err
+			}
+		}
+	}
+	return to.commit()
+}
+
+// rowsOf returns the small columns of a shard that is built, and describes it but for their place.
+func (b *builder) rowsOf(ctx context.Context, i int) (partFile, []byte, error) {
 	m := &b.made[i]
 	set := &Set{dir: b.dir, manifest: b.outline, classes: b.plan.schema.Classes}
 	var text bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&text, gzip.BestSpeed)
 	if err != nil {
-		return partFile{}, err
+		return partFile{}, nil, err
 	}
 	lines := json.NewEncoder(zip)
 	err = set.each(ctx, m.shard(b.dir), func(_ int, r *Row) error {
 		return lines.Encode(partRow{Path: r.Path, W: r.W, H: r.H, SHA256: r.SHA256[:], Attributes: r.Attributes})
 	})
 	if err := errors.Join(err, zip.Close()); err != nil {
-		return partFile{}, err
+		return partFile{}, nil, err
 	}
 	stamp, err := b.stamp(m.at)
-	if err != nil {
-		return partFile{}, err
-	}
 	return partFile{File: m.file, Number: i, Modified: stamp, Rows: sha256.Sum256(text.Bytes()),
-		Failures: m.failures, HEIF: m.heif}, b.writeIn(rowsName(m.file.Name), text.Bytes())
+		RowsSize: int64(text.Len()), Failures: m.failures, HEIF: m.heif}, text.Bytes(), err
 }
 
 // stamp returns the stamp of a file.
@@ -173,12 +209,21 @@ func (b *builder) stamp(name string) (int64, error) {
 
 // eachPartRow passes the rows of a shard to see, without reading the shard.
 func eachPartRow(ctx context.Context, x *shard, see func(at int, row *Row) error) error {
-	name := rowsName(x.file.Name)
-	text, err := x.dir.read(name, maxManifest)
+	name := x.rows.name
+	f, size, err := x.rows.dir.open(name)
 	if err != nil {
 		return orDamage(name, err)
 	}
-	if sha256.Sum256(text) != *x.rows {
+	defer f.Close()
+	if x.rows.at < 0 || x.rows.size < 0 || x.rows.size > size-x.rows.at {
+		return &DamageError{name, -1, fmt.Sprintf("%d bytes, and %s has %d from byte %d on", size, x.file.Name, x.rows.size,
+			x.rows.at)}
+	}
+	text := make([]byte, x.rows.size)
+	if _, err := f.ReadAtContext(ctx, text, x.rows.at); err != nil && err != io.EOF {
+		return err
+	}
+	if sha256.Sum256(text) != x.rows.sum {
 		return &DamageError{name, -1, "the hash differs from the part's"}
 	}
 	zip, err := gzip.NewReader(bytes.NewReader(text))

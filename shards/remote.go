@@ -44,12 +44,18 @@ func (r *remote) read(name string, limit int64) ([]byte, error) {
 			return nil, err
 		}
 		if size <= limit {
-			if data, err := readSummed(f, size); err == nil {
+			want, _ := f.sum()
+			if data, err := readSummed(f, size, want); err == nil {
 				return data, nil
 			}
 			f.forget(0, size)
 		}
 	}
+	return r.readPast(name, limit)
+}
+
+// readPast reads a file past the cache.
+func (r *remote) readPast(name string, limit int64) ([]byte, error) {
 	data, err := r.store.Read(r.ctx, name, limit)
 	if large := (*objectstore.TooLargeError)(nil); errors.As(err, &large) {
 		return nil, &DamageError{name, -1, fmt.Sprintf("%d bytes; want at most %d", large.Size, limit)}
@@ -57,13 +63,13 @@ func (r *remote) read(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// readSummed reads a file whose hash is recorded.
-func readSummed(f file, size int64) ([]byte, error) {
+// readSummed reads a file that must have a hash.
+func readSummed(f file, size int64, want Hash) ([]byte, error) {
 	data := make([]byte, size)
 	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
 		return nil, err
 	}
-	if want, known := f.sum(); !known || sha256.Sum256(data) != want {
+	if sha256.Sum256(data) != want {
 		return nil, errors.New("not as recorded")
 	}
 	return data, nil
@@ -130,47 +136,92 @@ func (r *remote) removeFolder(name string) error {
 	return r.remove(names...)
 }
 
-// sized takes the sizes of objects from a list of each folder, instead of a request for each object.
-type sized struct {
+// listed takes sizes and versions of objects from a list of each folder, instead of a request for each object. An object
+// that is replaced after the list is noticed at its first read.
+type listed struct {
 	*remote
+	sidecars map[string]Hash // by name without folder: what they must have
+
 	mu    sync.Mutex
-	sizes map[string]map[string]int64 // by folder and name
+	infos map[string]map[string]objectstore.Info // by folder and name
 }
 
-// withSizes returns a view of a folder that nobody else changes meanwhile, in which sizes cost a request a folder.
-func withSizes(dir folder) folder {
-	if r, is := dir.(*remote); is {
-		return &sized{remote: r, sizes: map[string]map[string]int64{}}
+// withList returns a view of a folder that nobody else changes meanwhile, in which a list of each folder takes the place
+// of a request for each file. Its sidecars are those of files, which may lie in any folder; it states no hash of others.
+func withList(dir folder, files []File) folder {
+	r, is := dir.(*remote)
+	if !is {
+		return dir
 	}
-	return dir
+	l := &listed{remote: r, sidecars: map[string]Hash{}, infos: map[string]map[string]objectstore.Info{}}
+	for _, f := range files {
+		l.sidecars[path.Base(indexName(f.Name))] = f.IndexSHA256
+	}
+	return l
 }
 
-func (s *sized) size(name string) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *listed) info(name string) (objectstore.Info, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	of := strings.TrimPrefix(path.Dir(name), ".")
-	if s.sizes[of] == nil {
-		infos, err := s.store.List(s.ctx, of)
+	if l.infos[of] == nil {
+		infos, err := l.store.List(l.ctx, of)
 		if err != nil {
-			return 0, err
+			return objectstore.Info{}, err
 		}
-		s.sizes[of] = map[string]int64{}
+		l.infos[of] = map[string]objectstore.Info{}
 		for _, info := range infos {
-			s.sizes[of][info.Name] = info.Size
+			l.infos[of][info.Name] = info
 		}
 	}
-	size, there := s.sizes[of][name]
+	info, there := l.infos[of][name]
 	if !there {
-		return 0, &fs.PathError{Op: "read", Path: s.store.URL(name), Err: fs.ErrNotExist}
+		return info, &fs.PathError{Op: "read", Path: l.store.URL(name), Err: fs.ErrNotExist}
 	}
-	return size, nil
+	return info, nil
 }
 
-func (s *sized) move(from, to string) error {
-	err := s.remote.move(from, to)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.sizes)
+func (l *listed) size(name string) (int64, error) {
+	info, err := l.info(name)
+	return info.Size, err
+}
+
+func (l *listed) open(name string) (file, int64, error) {
+	info, err := l.info(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	o, err := l.store.OpenListed(l.ctx, info)
+	if err != nil {
+		return nil, 0, err
+	}
+	return remoteFile{o}, info.Size, nil
+}
+
+// read reads a sidecar whose hash is known through the cache, and other files as the remote does.
+func (l *listed) read(name string, limit int64) ([]byte, error) {
+	want, known := l.sidecars[path.Base(name)]
+	if !known {
+		return l.remote.read(name, limit)
+	}
+	f, size, err := l.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if size <= limit {
+		if data, err := readSummed(f, size, want); err == nil {
+			return data, nil
+		}
+		f.forget(0, size)
+	}
+	return l.remote.readPast(name, limit)
+}
+
+func (l *listed) move(from, to string) error {
+	err := l.remote.move(from, to)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.infos)
 	return err
 }
 

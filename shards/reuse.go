@@ -23,9 +23,14 @@ import (
 // build, so that one version decodes all images of a data set. A shard that a part describes is not
 // read again if its size and time are those of the part. reuseShard returns an error only if
 // the disk fails; any other shard is built again.
-func (b *builder) reuseShard(ctx context.Context, p *planned) (made, bool, error) {
+func (b *builder) reuseShard(ctx context.Context, there folder, p *planned) (made, bool, error) {
 	for _, at := range []string{p.name, waitingPath(p.name)} {
-		m, ok, err := b.reuseShardAt(ctx, p, at)
+		_, err := there.size(indexName(at))
+		var m made
+		var ok bool
+		if err == nil {
+			m, ok, err = b.reuseShardAt(ctx, p, at)
+		}
 		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*DamageError)) {
 			return m, ok, err
 		}

@@ -39,7 +39,7 @@ type shard struct {
 	dir   folder // of the data set
 	name  string // of the shard's file within dir
 	index *index
-	rows  *Hash // of the small columns in its part, which are then read in place of the shard; nil: none
+	rows  *partRows // which are read in place of the shard; nil: none
 
 	once   sync.Once
 	handle file
@@ -75,12 +75,12 @@ func open(ctx context.Context, address string) (*Set, error) {
 	errs := make([]error, len(m.Files)) // the first in the order of the files is returned
 	var g errgroup.Group
 	g.SetLimit(sidecarsAtOnce)
-	sizes := withSizes(dir)
+	list := withList(dir, m.Files)
 	for i, f := range m.Files {
 		g.Go(func() error {
 			defer crash.Guard()
-			x, err := readIndex(sizes, f, m)
-			s.shards[i], errs[i] = &shard{file: f, dir: dir, name: f.Name, index: x}, err
+			x, err := readIndex(list, f, m)
+			s.shards[i], errs[i] = &shard{file: f, dir: list, name: f.Name, index: x}, err
 			return err
 		})
 	}

@@ -31,10 +31,23 @@ func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(name), info.etag,
+	return s.open(ctx, info), nil
+}
+
+// OpenListed opens the version of an object that a list has named, as Open does but without a request: whether it is
+// still there shows at the first read. Its Info has no SHA256.
+func (s *Store) OpenListed(ctx context.Context, info Info) (*Object, error) {
+	if info.etag == "" {
+		return s.Open(ctx, info.Name)
+	}
+	return s.open(ctx, info), nil
+}
+
+func (s *Store) open(ctx context.Context, info Info) *Object {
+	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(info.Name), info.etag,
 		info.Size))
 	return &Object{store: s, ctx: ctx, info: info, id: hex.EncodeToString(id[:20]),
-		checked: map[int64]bool{}, fetching: map[int64]chan struct{}{}}, nil
+		checked: map[int64]bool{}, fetching: map[int64]chan struct{}{}}
 }
 
 // Info returns the size and the recorded hash.

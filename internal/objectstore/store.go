@@ -8,6 +8,7 @@ package objectstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 	"golang.org/x/sync/errgroup"
 
 	"hgld/internal/budget"
@@ -491,31 +493,68 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 	return s.Remove(ctx, from)
 }
 
-// Remove removes objects, of which some may not exist: the first before all others, and these at the same time.
-// Requests for many objects are not understood by every store.
+// removedAtOnce is the number of objects that one request may remove.
+const removedAtOnce = 1000
+
+// Remove removes objects, of which some may not exist: the first before all others, and these by requests for many. What
+// such a request leaves is removed one by one, since not every store understands it.
 func (s *Store) Remove(ctx context.Context, names ...string) error {
-	remove := func(name string) error {
-		err := s.do(ctx, "remove", name, func(ctx context.Context) error {
-			return s.core.RemoveObject(ctx, s.bucket, s.key(name), minio.RemoveObjectOptions{})
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := s.removeOne(ctx, names[0]); err != nil {
 		return err
 	}
-	var g errgroup.Group
-	g.SetLimit(16)
-	for i, name := range names {
-		if i == 0 {
-			if err := remove(name); err != nil {
+	for batch := range slices.Chunk(names[1:], removedAtOnce) {
+		left := batch
+		if len(batch) > 1 && !s3utils.IsGoogleEndpoint(*s.core.EndpointURL()) {
+			var err error
+			left, err = s.removeMany(ctx, batch)
+			if e := (*Error)(nil); ctx.Err() != nil || errors.As(err, &e) && e.Kind == Temporary {
 				return err
 			}
-			continue
 		}
-		g.Go(func() error {
-			defer crash.Guard()
-			return remove(name)
-		})
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(16)
+		for _, name := range left {
+			g.Go(func() error {
+				defer crash.Guard()
+				return s.removeOne(ctx, name)
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 	}
-	return g.Wait()
+	return nil
+}
+
+func (s *Store) removeOne(ctx context.Context, name string) error {
+	err := s.do(ctx, "remove", name, func(ctx context.Context) error {
+		return s.core.RemoveObject(ctx, s.bucket, s.key(name), minio.RemoveObjectOptions{})
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// removeMany removes objects by one request. It returns those of which the server does not say that they are removed.
+func (s *Store) removeMany(ctx context.Context, names []string) (left []string, err error) {
+	left = names
+	err = s.do(ctx, "remove", names[0], func(ctx context.Context) (err error) {
+		wanted := make(chan minio.ObjectInfo, len(left))
+		for _, name := range left {
+			wanted <- minio.ObjectInfo{Key: s.key(name)}
+		}
+		close(wanted)
+		gone := map[string]bool{}
+		for r := range s.core.RemoveObjectsWithResult(ctx, s.bucket, wanted, minio.RemoveObjectsOptions{}) {
+			gone[r.ObjectName] = r.Err == nil
+			err = cmp.Or(err, r.Err)
+		}
+		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return gone[s.key(name)] })
+		return err
+	})
+	return left, err
 }

@@ -521,3 +521,48 @@ func TestListsWithoutEndAreErrors(t *testing.T) {
 		t.Errorf("%d requests, error %v", asked, err)
 	}
 }
+
+func TestManyObjectsAreRemovedByFewRequests(t *testing.T) {
+	server := fakes3.Start(t)
+	s := open(t)
+	for name, c := range map[string]struct {
+		spoil func()
+		most  int
+	}{
+		"bulk":            {func() {}, 3},
+		"busy":            {func() { server.SetFault(once(fakes3.Fault{Status: 503, Code: "SlowDown"})) }, 4},
+		"no bulk":         {func() { server.NoBulk = true }, 1 + 2 + 1101},
+		"a lost response": {func() { server.SetFault(once(fakes3.Fault{Lost: true})) }, 4},
+	} {
+		var names []string
+		for i := range 1101 {
+			names = append(names, fmt.Sprintf("many/%d", i))
+			server.Put(s.key(names[i]), nil, false)
+		}
+		names = append(names, "many/none")
+		c.spoil()
+		server.Log()
+		if err := s.Remove(t.Context(), names...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if log := server.Log(); len(log) > c.most {
+			t.Errorf("%s: %d requests, want at most %d", name, len(log), c.most)
+		}
+		if left := server.Keys(); len(left) > 0 {
+			t.Errorf("%s: %d objects are left", name, len(left))
+		}
+		server.SetFault(nil)
+		server.NoBulk = false
+	}
+}
+
+// once is a fault of the first of many removals alone.
+func once(f fakes3.Fault) func(*http.Request, int) fakes3.Fault {
+	return func(r *http.Request, _ int) fakes3.Fault {
+		if now := f; r.Method == http.MethodPost {
+			f = fakes3.Fault{}
+			return now
+		}
+		return fakes3.Fault{}
+	}
+}

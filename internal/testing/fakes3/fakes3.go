@@ -58,6 +58,8 @@ type Server struct {
 
 	// NoConditions makes the server answer requests with If-None-Match by NotImplemented.
 	NoConditions bool
+	// NoBulk makes it answer requests that remove many objects in the same way.
+	NoBulk bool
 
 	mu      sync.Mutex
 	fault   func(r *http.Request, n int) Fault
@@ -282,6 +284,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		fail(w, http.StatusNotFound, "NoSuchBucket")
 	case key == "" && q.Has("uploads"):
 		s.listUploads(w, q.Get("prefix"))
+	case key == "" && q.Has("delete"):
+		s.removeMany(w, r, body)
 	case key == "":
 		s.list(w, q.Get("prefix"), q.Get("delimiter"))
 	case r.Method == http.MethodPost && q.Has("uploads"):
@@ -303,6 +307,32 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	default:
 		s.get(w, r, key)
 	}
+}
+
+// removeMany answers a request that removes many objects.
+func (s *Server) removeMany(w http.ResponseWriter, r *http.Request, body []byte) {
+	type object struct{ Key string }
+	var in struct{ Object []object }
+	if xml.Unmarshal(body, &in) != nil || len(in.Object) == 0 || len(in.Object) > 1000 {
+		fail(w, http.StatusBadRequest, "MalformedXML")
+		return
+	}
+	if s.NoBulk {
+		fail(w, http.StatusNotImplemented, "NotImplemented")
+		return
+	}
+	if !sound(w, r, body) {
+		return
+	}
+	var out struct {
+		XMLName xml.Name `xml:"DeleteResult"`
+		Deleted []object
+	}
+	for _, o := range in.Object {
+		delete(s.objects, o.Key)
+		out.Deleted = append(out.Deleted, o)
+	}
+	reply(w, out)
 }
 
 func metaOf(from http.Header) http.Header {
