@@ -136,8 +136,8 @@ func (r *remote) removeFolder(name string) error {
 	return r.remove(names...)
 }
 
-// listed takes sizes and versions of objects from a list of each folder, instead of a request for each object. An object
-// that is replaced after the list is noticed at its first read.
+// listed takes sizes and versions of objects from a list of each folder, instead of a request for each object. An
+// object that is replaced after the list is noticed at its first read.
 type listed struct {
 	*remote
 	sidecars map[string]Hash // by name without folder: what they must have
@@ -146,8 +146,8 @@ type listed struct {
 	infos map[string]map[string]objectstore.Info // by folder and name
 }
 
-// withList returns a view of a folder that nobody else changes meanwhile, in which a list of each folder takes the place
-// of a request for each file. Its sidecars are those of files, which may lie in any folder; it states no hash of others.
+// withList returns a view of a folder that nobody else changes meanwhile, in which a list of each folder takes the
+// place of a request for each file. Its sidecars are those of files, which may lie in any folder.
 func withList(dir folder, files []File) folder {
 	r, is := dir.(*remote)
 	if !is {

@@ -63,6 +63,45 @@ func PlanText(list []Planned) string {
 		terminal.Count(images, "image"), terminal.Count(len(list), "shard"), FormatSize(bytes), missing)
 }
 
+// Bytes of JPEGs for which a processor takes a second (scripts/results/scale.md): if only their headers are checked, if
+// they are decoded, and if they are also made smaller.
+const (
+	hashedRate  = 80e6
+	decodedRate = 9e6
+	reducedRate = 6e6
+)
+
+// storeRequests is the number of requests that a slice sends for each shard.
+const storeRequests = 5
+
+// CostText states what the missing shards cost: the bytes to read, and a prediction of the processor hours and, in an
+// object store, of the requests.
+func (p *Preview) CostText() string {
+	missing, bytes := 0, int64(0)
+	for _, s := range p.Shards {
+		if !s.There {
+			missing, bytes = missing+1, bytes+s.Bytes
+		}
+	}
+	var rate float64 = decodedRate
+	switch o := p.b.o; {
+	case o.ShortSide > 0:
+		rate = reducedRate
+	case o.HeadersOnly:
+		rate = hashedRate
+	}
+	hours := "under 0.01"
+	if h := float64(bytes) / rate / 3600; h >= 0.01 {
+		hours = fmt.Sprintf("%.2f", h)
+	}
+	text := fmt.Sprintf("%s to build from %s of images; predicted: %s core hours", terminal.Count(missing, "shard"),
+		FormatSize(bytes), hours)
+	if _, is := p.b.dir.(*remote); is {
+		text += fmt.Sprintf(", %s", terminal.Count(missing*storeRequests, "request"))
+	}
+	return text
+}
+
 // Text lists the damage, and says how much was compared. Notes are left out.
 func (v *Verified) Text() string {
 	w := &strings.Builder{}

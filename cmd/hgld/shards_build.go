@@ -242,6 +242,7 @@ func (b *shardsBuild) plan(j *job, s *shardsSettings) error {
 	if err := errors.Join(err, src.Close()); err != nil {
 		return shardsError(err)
 	}
+	j.log("%s", p.CostText())
 	if b.slice.kind == sliceMissing {
 		list, err := p.Slices(b.slice.of)
 		if err != nil {

@@ -25,6 +25,7 @@ func TestBuildCompletesTheSlices(t *testing.T) {
 	}
 	expect("12 images in 6 shards, 9.0 kB, 6 missing\n", "--dry-run")
 	expect("1,2,3,4\n", "--slice", "missing/4")
+	says(t, exitOK, "6 shards to build from 9.0 kB of images; predicted: ", args("--slice", "missing/4")...)
 	expect("slice 2 of 4: 4 images in 2 shards, 0 already built\n", "--slice", "2/4")
 	expect("1,3,4\n", "--slice", "missing/4")
 	expect("slice 2 of 4: 4 images in 2 shards, 2 already built\n", "--slice", "2/4")

@@ -137,7 +137,7 @@ func (s *Store) explain(op, name string, tries int, err error) error {
 	case passes(err):
 		e.Kind = Temporary
 	case answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusUnauthorized ||
-		answer.Code == "AccessDenied" || answer.Code == "InvalidAccessKeyId" || answer.Code == "ExpiredToken" || answer.Code == "InvalidToken":
+		answer.Code == "InvalidAccessKeyId" || answer.Code == "ExpiredToken" || answer.Code == "InvalidToken":
 		e.Kind = Denied
 	}
 	e.What = s.scrub(strings.TrimSpace(fmt.Sprintf("the server answers %d %s: %.200s", answer.StatusCode, answer.Code,

@@ -44,8 +44,8 @@ func (s *Store) OpenListed(ctx context.Context, info Info) (*Object, error) {
 }
 
 func (s *Store) open(ctx context.Context, info Info) *Object {
-	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(info.Name), info.etag,
-		info.Size))
+	id := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", s.config.host, s.bucket, s.key(info.Name),
+		info.etag, info.Size))
 	return &Object{store: s, ctx: ctx, info: info, id: hex.EncodeToString(id[:20]),
 		checked: map[int64]bool{}, fetching: map[int64]chan struct{}{}}
 }

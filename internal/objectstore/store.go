@@ -496,8 +496,8 @@ func (s *Store) Move(ctx context.Context, from, to string) error {
 // removedAtOnce is the number of objects that one request may remove.
 const removedAtOnce = 1000
 
-// Remove removes objects, of which some may not exist: the first before all others, and these by requests for many. What
-// such a request leaves is removed one by one, since not every store understands it.
+// Remove removes objects, of which some may not exist: the first before all others, and these by requests for many.
+// What such a request leaves is removed one by one, since not every store understands it.
 func (s *Store) Remove(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
