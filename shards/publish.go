@@ -171,11 +171,10 @@ func (s *Schema) outline() *Manifest {
 // does not have, and makes sure that a power cut does not bring them back beside the new
 // manifest.
 func (b *builder) removeStale(m *Manifest) error {
+	var stale []string
 	for _, name := range companionFiles() {
 		if m.companion(name) == nil {
-			if err := b.dir.remove(name); err != nil {
-				return err
-			}
+			stale = append(stale, name)
 		}
 	}
 	planned := map[string]bool{}
@@ -188,10 +187,11 @@ func (b *builder) removeStale(m *Manifest) error {
 	}
 	for _, name := range names {
 		if name = "data/" + name; shardNames().MatchString(name) && !planned[name] {
-			if err := b.dir.remove(name); err != nil {
-				return err
-			}
+			stale = append(stale, name)
 		}
+	}
+	if err := b.dir.remove(stale...); err != nil {
+		return err
 	}
 	return errors.Join(b.dir.sync("data"), b.dir.sync(""))
 }

@@ -11,6 +11,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"hgld/internal/crash"
 )
 
 // RefusedError reports that a data set was not published, because it would be empty or have
@@ -192,21 +196,32 @@ func (b *builder) chooseFolder() error {
 // renameWaiting renames the waiting shards to their names.
 func (b *builder) renameWaiting() error {
 	moved := false
+	g := errgroup.Group{}
+	g.SetLimit(1)
+	if _, is := b.dir.(*remote); is {
+		g.SetLimit(sidecarsAtOnce)
+	}
 	for i := range b.made {
 		m := &b.made[i]
 		if m.at == m.file.Name {
 			continue
 		}
-		to := m.file.Name
-		for _, move := range [][2]string{{indexName(m.at), indexName(to)}, {m.at, to}} { // the sidecar first, as in Finish
-			if err := b.dir.move(move[0], move[1]); err != nil {
+		moved = true
+		g.Go(func() error {
+			defer crash.Guard()
+			to := m.file.Name
+			if err := b.dir.move(indexName(m.at), indexName(to)); err != nil { // first, as in Finish
 				return err
 			}
-		}
-		m.at, moved = m.file.Name, true
+			if err := b.dir.move(m.at, to); err != nil {
+				return err
+			}
+			m.at = to
+			return nil
+		})
 	}
-	if !moved {
-		return nil
+	if err := g.Wait(); err != nil || !moved {
+		return err
 	}
 	return b.dir.sync("data")
 }

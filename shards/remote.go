@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"sync"
 
 	"hgld/internal/atomicfile"
@@ -163,7 +162,10 @@ func withList(dir folder, files []File) folder {
 func (l *listed) info(name string) (objectstore.Info, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of := strings.TrimPrefix(path.Dir(name), ".")
+	of := path.Dir(name)
+	if of == "." {
+		of = ""
+	}
 	if l.infos[of] == nil {
 		infos, err := l.store.List(l.ctx, of)
 		if err != nil {

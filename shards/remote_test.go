@@ -144,6 +144,48 @@ func TestRequestsForManyShardsInAnObjectStore(t *testing.T) {
 	}
 }
 
+// Wherever finish ends, another one gives the bytes of a build. If the first had written the manifest and had begun to
+// remove the parts, they are missing, and the data set is whole.
+func TestFinishInAnObjectStoreMayEndAtAnyRequest(t *testing.T) {
+	local := t.TempDir()
+	mustBuild(t, richSource(t), local, rich())
+	o := rich()
+	o.Replace = true
+	for last := 1; ; last += 9 {
+		server := fakes3.Start(t)
+		mustBuild(t, newSource(t, 30), place, small()) // so that shards wait beside it
+		for n := range 2 {
+			if _, err := BuildSlice(t.Context(), richSource(t), place, n+1, 2, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count := 0
+		server.SetFault(func(*http.Request, int) fakes3.Fault {
+			if count++; count > last {
+				return fakes3.Fault{Status: 403, Code: "AccessDenied"}
+			}
+			return fakes3.Fault{}
+		})
+		_, first := Finish(t.Context(), place, o)
+		server.SetFault(nil)
+		whole := server.Get("sets/one/"+ManifestFile) != nil && CheckSizes(t.Context(), place) == nil
+		_, err := Finish(t.Context(), place, o)
+		if missing := (*MissingSlicesError)(nil); err != nil && !(whole && errors.As(err, &missing)) {
+			t.Errorf("after %d requests: %v, then %v", last, first, err)
+		}
+		got := objects(server)
+		for name := range got {
+			if err != nil && (strings.HasPrefix(name, partsFolder) || name == LockName) {
+				delete(got, name)
+			}
+		}
+		sameContents(t, got, contents(t, local))
+		if first == nil || t.Failed() {
+			return
+		}
+	}
+}
+
 // A shard or a sidecar that is replaced after the list is not taken for the one that the manifest states.
 func TestAnObjectReplacedAfterTheListIsNoticed(t *testing.T) {
 	server := fakes3.Start(t)
