@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/must"
+	"hgld/internal/testing/testfile"
 )
 
 // tableRow is a row of a Parquet file of vectors.
@@ -63,5 +64,19 @@ func TestMalformedVectorTablesAreRefused(t *testing.T) {
 	if _, err := openImported(&embedSettings{Weights: flat}); err == nil ||
 		!strings.Contains(err.Error(), "want [texts, values]") {
 		t.Errorf("one dimension: %v", err)
+	}
+}
+
+// Another project may share a cache of vectors, whose folder was made by hgld itself.
+func TestACacheOfVectorsIsKnownByItsFolders(t *testing.T) {
+	dir := t.TempDir()
+	testfile.Write(t, filepath.Join(dir, "0ee4f9b3625d43c7"), strings.Repeat("8f", 32)+".safetensors", "x")
+	ours := outputKinds()["a cache of vectors"].Ours
+	if own, err := ours(dir); !own || err != nil {
+		t.Errorf("a cache is not known as one: %v", err)
+	}
+	testfile.Write(t, dir, "notes.txt", "mine")
+	if own, _ := ours(dir); own {
+		t.Error("a folder with another file is taken for a cache")
 	}
 }

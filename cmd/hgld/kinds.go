@@ -86,7 +86,7 @@ func outputKinds() map[string]pipeline.Kind {
 			return pipeline.HasEntries(dir, []string{plan.File})
 		}},
 		"a cache of vectors": {Folder: true, Ours: func(dir string) (bool, error) {
-			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 64)+".safetensors")
+			return pipeline.HasEntries(dir, nil, strings.Repeat("[0-9a-f]", 16)) // a folder for each encoder
 		}},
 		kindWeightsRecord: {Ours: func(path string) (bool, error) {
 			r, err := pretrained.ReadRecord(path)
