@@ -20,7 +20,7 @@ func planToName(t *testing.T, angles ...float64) *Plan {
 	for i := range angles {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprint("tag ", i)}, Landmarks: 1})
 	}
-	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 0))(t)
+	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", Join: "none", NInit: 1, MaxIter: 10}, 0))(t)
 	must.Do(t, p.SetVectors(atAngles(angles...)))
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hgld/internal/blas"
 	"hgld/internal/registry"
@@ -18,10 +19,10 @@ type Options struct {
 	Init      string // a name in Inits
 	NInit     int    // the number of starts, of which the best is kept; at least 1
 	MaxIter   int    // the largest number of iterations of one start
-	Spherical bool   // clusters by direction (cosine) instead of position
 	Center    bool   // subtracts the mean of the vectors first
 	PCA       int    // the number of principal components to keep; 0 keeps the vectors
 	Whiten    bool   // divides each principal component by its standard deviation
+	Join      string // a name in Joins: what each vector is preparedAs with
 	Smooth    int    // the largest number of neighbours to average each vector with; 0: none
 }
 
@@ -44,14 +45,20 @@ type Plan struct {
 	items    func() (*labels.Items, error) // loads the items of stage 1; nil: there are none
 	taxonomy *taxonomy                     // of Tags; nil until it is needed
 
-	smoothed map[int]Matrix   // x, by the number of neighbours it is averaged with
-	trees    map[treeOf]*Tree // serve all numbers of clusters
+	prepared map[preparedAs]Matrix // x, preparedAs and averaged
+	trees    map[treeOf]*Tree      // serve all numbers of clusters
+}
+
+// preparedAs says how rows are prepared for clustering.
+type preparedAs struct {
+	join       string
+	neighbours int
 }
 
 // treeOf says what a tree was made from.
 type treeOf struct {
-	neighbours int
-	linkage    Linkage
+	preparedAs
+	linkage Linkage
 }
 
 // mostTreeRows is the largest number of rows of a tree: their distances take 800 MB,
@@ -62,7 +69,7 @@ const mostTreeRows = 20000
 // error is a usage error. SetVectors must follow before Run, and WeighBy and KeepGroups
 // may.
 func NewPlan(tags []labels.DraftTag, o Options, k int) (*Plan, error) {
-	p := &Plan{Tags: tags, smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}}
+	p := &Plan{Tags: tags, prepared: map[preparedAs]Matrix{}, trees: map[treeOf]*Tree{}}
 	if k > len(tags) {
 		return nil, usage.Errorf("k is %d, but there are only %d tags to cluster; choose a smaller k", k, len(tags))
 	}
@@ -82,7 +89,7 @@ func (p *Plan) SetOptions(o Options) error {
 	}
 	p.options, p.method = o, method
 	p.base.NInit, p.base.MaxIter = o.NInit, o.MaxIter
-	p.base.Spherical, p.base.Init, p.base.BLAS = o.Spherical, init, lib
+	p.base.Init, p.base.BLAS = init, lib
 	if _, needed := p.linkage(); needed && len(p.Tags) > mostTreeRows {
 		return usage.Errorf("%d tags are too many for a tree of all pairs; want at most %d: "+
 			"algorithm lloyd with init greedy-k-means++ needs no tree", len(p.Tags), mostTreeRows)
@@ -112,6 +119,8 @@ func (o Options) resolve() (Method, Init, error) {
 		return nil, 0, err
 	}
 	switch {
+	case !slices.Contains(Joins, o.Join):
+		err = registry.Unknown("join", o.Join, Joins)
 	case o.Smooth < 0:
 		err = fmt.Errorf("smooth is %d; want a number of neighbours, or 0", o.Smooth)
 	case o.PCA < 0:
@@ -236,28 +245,31 @@ func (p *Plan) Neighbours(k int) int { return Neighbourhood(p.options.Smooth, le
 
 // rows returns the vectors that k clusters are made from.
 func (p *Plan) rows(k int) (Matrix, error) {
-	near := p.Neighbours(k)
-	if near == 0 {
-		return p.x, nil
+	of := preparedAs{p.options.Join, p.Neighbours(k)}
+	if y, made := p.prepared[of]; made {
+		return y, nil
 	}
-	if _, made := p.smoothed[near]; !made {
-		y, err := Smooth(p.x, near, p.base.BLAS)
-		if err != nil {
-			return Matrix{}, err
-		}
-		p.smoothed[near] = y
+	y, err := p.x, error(nil)
+	if of.join == "head" {
+		y = JoinHeads(y, Names(p.Tags))
 	}
-	return p.smoothed[near], nil
+	if of.neighbours > 0 {
+		y, err = Smooth(y, of.neighbours, p.base.BLAS)
+	}
+	if err == nil {
+		p.prepared[of] = y
+	}
+	return y, err
 }
 
 // tree returns the tree of x that k clusters start from. It is nil if there is none, and
 // for known groups and for directions, for which k-means makes its own.
 func (p *Plan) tree(ctx context.Context, k int, x Matrix) (*Tree, error) {
 	linkage, needed := p.linkage()
-	if !needed || p.base.Known != nil || p.options.Spherical || p.options.Algorithm == "spherical" {
+	if !needed || p.base.Known != nil || p.options.Algorithm == "spherical" {
 		return nil, nil
 	}
-	of := treeOf{p.Neighbours(k), linkage}
+	of := treeOf{preparedAs{p.options.Join, p.Neighbours(k)}, linkage}
 	if p.trees[of] == nil {
 		tree, err := Agglomerate(ctx, x, linkage, p.base.BLAS)
 		if err != nil {
@@ -308,6 +320,9 @@ func (p *Plan) Draft(r *Result, origin labels.Origin) (*labels.Draft, error) {
 	if p.named != nil && p.named.rest != nil {
 		origin.Smooth, origin.Margin = p.named.rest.Neighbours(max(p.named.k, 1)), p.named.margin
 	}
+	if o.Join == "head" {
+		origin.Join = o.Join
+	}
 	if len(r.Restarts) > 0 {
 		origin.Init = o.Init
 	}
@@ -317,7 +332,7 @@ func (p *Plan) Draft(r *Result, origin labels.Origin) (*labels.Draft, error) {
 // Without returns the plan of the tags for which leave, called once for each in order, is
 // false. Tags of known groups are never left out. SetOptions must follow before Run.
 func (p *Plan) Without(leave func(row int) bool) *Plan {
-	q := &Plan{smoothed: map[int]Matrix{}, trees: map[treeOf]*Tree{}, items: p.items}
+	q := &Plan{prepared: map[preparedAs]Matrix{}, trees: map[treeOf]*Tree{}, items: p.items}
 	var rows []int
 	known := p.base.Known
 	for i := range p.Tags {

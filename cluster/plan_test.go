@@ -20,13 +20,13 @@ func planOf(t *testing.T, n int) *Plan {
 		tags = append(tags, labels.DraftTag{Tag: labels.Tag{Name: fmt.Sprint("tag ", i)}, Landmarks: n - i})
 		copy(x.Row(i), []float32{float32(i % 2 * 100), float32(i)})
 	}
-	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", NInit: 1, MaxIter: 10}, 2))(t)
+	p := must.Get(NewPlan(tags, Options{Algorithm: "lloyd", Init: "ward", Join: "none", NInit: 1, MaxIter: 10}, 2))(t)
 	must.Do(t, p.SetVectors(x))
 	return p
 }
 
 func TestPlanRefusesOptionsThatDoNotFit(t *testing.T) {
-	good := Options{Algorithm: "lloyd", Init: "ward", NInit: 1}
+	good := Options{Algorithm: "lloyd", Init: "ward", Join: "none", NInit: 1}
 	tags := planOf(t, 6).Tags
 	for name, change := range map[string]func(*Options){
 		"algorithm": func(o *Options) { o.Algorithm = "loyd" }, "init": func(o *Options) { o.Init = "wart" },

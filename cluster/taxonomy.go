@@ -186,9 +186,8 @@ func (t *taxonomy) nearer(tag int, a, b int32) bool {
 // corresponds to their number, at least one; the other tags join the nearest group or one of the clusters
 // that are left, by k-means with known groups.
 func (p *Plan) runTaxonomy(ctx context.Context, k int, seed uint64, watch func(Iteration)) (*Result, error) {
-	if p.base.Known != nil || p.named != nil || p.options.Spherical {
-		return nil, usage.Errorf("a taxonomy takes neither known groups nor names of groups nor directions; use k-means " +
-			"for these")
+	if p.base.Known != nil || p.named != nil {
+		return nil, usage.Errorf("a taxonomy takes neither known groups nor names of groups; use k-means for these")
 	}
 	t, err := p.graph()
 	if err != nil {

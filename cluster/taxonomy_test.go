@@ -61,7 +61,7 @@ func taxonomyPlan(t *testing.T, o Options, k int) *Plan {
 	return p
 }
 
-var byClasses = Options{Algorithm: "taxonomy", Init: "ward", NInit: 1, MaxIter: 10}
+var byClasses = Options{Algorithm: "taxonomy", Init: "ward", Join: "none", NInit: 1, MaxIter: 10}
 
 // The eight tags with a chain have 34 landmarks. In the circle, all that is below building is below house too.
 func TestInformationContentOfClasses(t *testing.T) {
@@ -147,7 +147,7 @@ func TestTaxonomyMakesADraft(t *testing.T) {
 }
 
 func TestTaxonomyIsTheSameOnAnyNumberOfCores(t *testing.T) {
-	for _, o := range []Options{byClasses, {Algorithm: "elkan", Init: "taxonomy", NInit: 9, MaxIter: 10}} {
+	for _, o := range []Options{byClasses, {Algorithm: "elkan", Init: "taxonomy", Join: "none", NInit: 9, MaxIter: 10}} {
 		var results [2]*Result
 		for i, cores := range []int{1, 5} {
 			before := runtime.GOMAXPROCS(cores)
@@ -180,11 +180,6 @@ func TestTaxonomyRefusesWhatItCannotUse(t *testing.T) {
 	p.items = nil
 	if _, err := p.Run(t.Context(), 3, 1, nil); !errors.Is(err, errNoItems) {
 		t.Errorf("no file: %v", err)
-	}
-	o := byClasses
-	o.Spherical = true
-	if _, err := taxonomyPlan(t, o, 3).Run(t.Context(), 3, 1, nil); !errors.As(err, &option) {
-		t.Errorf("directions: %v", err)
 	}
 	x := planted(50, 3, 2, 1, 1)
 	for name, run := range map[string]Method{"taxonomy": withoutItems, "k-means": byKMeans(Lloyd)} {

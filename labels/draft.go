@@ -28,6 +28,7 @@ type Origin struct {
 	Center        bool    `json:"center,omitempty"`        // the mean of the vectors was subtracted
 	PCA           int     `json:"pca,omitempty"`           // principal components that were kept
 	Whiten        bool    `json:"whiten,omitempty"`        // each component was divided by its deviation
+	Join          string  `json:"join,omitempty"`          // "head" where vectors were joined with the mean of their last word
 	Smooth        int     `json:"smooth,omitempty"`        // neighbours that each vector was averaged with
 	Given         string  `json:"given,omitempty"`         // hierarchy file whose groups were kept
 	GivenSHA256   string  `json:"given_sha256,omitempty"`  // of the file Given

@@ -140,8 +140,8 @@ func (l *learner) propose(ctx context.Context, tags []int, n int) (groups [][]in
 		}
 		for i, tag := range part {
 			row, name := scores.Row(i), l.s.draft.Tags[tag].Name
-			addTo(row, l.words[0][HeadWord(name)])
-			addTo(row, l.words[1][lastTwo(name)])
+			addTo(row, l.words[0][cluster.HeadWord(name)])
+			addTo(row, l.words[1][cluster.LastTwo(name)])
 			at, by := cluster.Lead(row)
 			best := []int{l.groups[at]}
 			if n > 1 {
@@ -168,7 +168,7 @@ func (l *learner) fit(ctx context.Context, lib blas.Library) (err error) {
 	case len(l.decided) == 0:
 		l.weights = l.nearest
 	default:
-		l.words = [2]map[string][]float32{l.countWords(HeadWord), l.countWords(lastTwo)}
+		l.words = [2]map[string][]float32{l.countWords(cluster.HeadWord), l.countWords(cluster.LastTwo)}
 		if len(l.decided) <= mostVotes/512 {
 			l.known = l.s.directions(l.decided)
 		}

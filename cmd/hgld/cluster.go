@@ -23,20 +23,20 @@ import (
 
 // clusterSettings are the settings of the stage cluster.
 type clusterSettings struct {
-	Tags      string `yaml:"tags" flag:"-" path:"in" usage:"tags.jsonl of stage 1"`
-	Vectors   string `yaml:"vectors" flag:"-" path:"out" usage:"vectors of the tags; computed if missing"`
-	Out       string `yaml:"out" path:"out" kind:"a draft" usage:"draft to write"`
-	K         int    `yaml:"k" range:"1 1e6" usage:"number of clusters"`
-	Seed      uint64 `yaml:"seed" usage:"seed of the random starts"`
-	NInit     int    `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best result is kept"`
-	MaxIter   int    `yaml:"max_iter" flag:"-" range:"1 1e6" usage:"maximum number of iterations per start"`
-	Spherical bool   `yaml:"spherical" usage:"cluster by direction (cosine) instead of position"`
+	Tags    string `yaml:"tags" flag:"-" path:"in" usage:"tags.jsonl of stage 1"`
+	Vectors string `yaml:"vectors" flag:"-" path:"out" usage:"vectors of the tags; computed if missing"`
+	Out     string `yaml:"out" path:"out" kind:"a draft" usage:"draft to write"`
+	K       int    `yaml:"k" range:"1 1e6" usage:"number of clusters"`
+	Seed    uint64 `yaml:"seed" usage:"seed of the random starts"`
+	NInit   int    `yaml:"n_init" range:"1 1e5" usage:"number of starts; the best result is kept"`
+	MaxIter int    `yaml:"max_iter" flag:"-" range:"1 1e6" usage:"maximum number of iterations per start"`
 
 	Algorithm  string   `yaml:"algorithm" usage:"lloyd, elkan, spherical, mini-batch, ward, average or taxonomy (by Wikidata's classes)"`
 	Init       string   `yaml:"init" usage:"first centroids of k-means: ward (the means of Ward's clusters, not random), greedy-k-means++, k-means++, random or taxonomy"`
 	Center     bool     `yaml:"center" usage:"subtract the mean of the vectors first"`
 	PCA        int      `yaml:"pca" range:"0 65536" usage:"keep this many principal components; 0: all"`
 	Whiten     bool     `yaml:"whiten" usage:"divide each principal component by its standard deviation"`
+	Join       string   `yaml:"join" usage:"head: join each vector with the mean vector of the tags that have the same last word; or none"`
 	Smooth     int      `yaml:"smooth" range:"0 1e6" usage:"average each vector with this many neighbours, at most half the mean size of a cluster; 0: none"`
 	KeepGroups string   `yaml:"keep_groups" path:"in" usage:"hierarchy.json of an earlier curation: its tags keep their groups, new ones join or open clusters"`
 	Groups     string   `yaml:"groups" path:"in" usage:"list of group names: tags clearly nearest to one name join its group, the others form open clusters"`
@@ -52,7 +52,7 @@ func clusterStage() pipeline.StageOf[clusterSettings] {
 	return pipeline.New(pipeline.Spec[clusterSettings]{
 		Name: "cluster", Command: "cluster run",
 		Defaults: clusterSettings{Tags: "tags.jsonl", Vectors: cluster.VectorsFile, Out: "draft.json", K: 150, Seed: 1,
-			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Smooth: 10, MinMargin: 0.05,
+			NInit: 10, MaxIter: 300, Algorithm: "elkan", Init: "ward", Join: "none", Smooth: 10, MinMargin: 0.05,
 			Weigh: "tags"},
 		Complete: func(p *pipeline.Project, s *clusterSettings) error {
 			scraped, err := scrapeStage().Load(p, nil)
@@ -105,7 +105,7 @@ func clusterRunCommand() *cli.Command {
 		"  hgld cluster run --k 150                        150 clusters of the existing vectors\n"+
 			"  hgld cluster run --init greedy-k-means++ --n-init 20\n"+
 			"                                                  the best of 20 random starts\n"+
-			"  hgld cluster run --spherical                    by cosine\n"+
+			"  hgld cluster run --algorithm spherical          by cosine\n"+
 			"  hgld cluster run --algorithm ward               agglomerative, without random starts\n"+
 			"  hgld cluster run --algorithm taxonomy           groups of Wikidata's classes, from items.jsonl\n"+
 			"  hgld cluster run --keep-groups hierarchy.json --k 90\n"+

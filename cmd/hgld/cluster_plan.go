@@ -12,7 +12,7 @@ import (
 // options returns the settings of the clustering itself.
 func (s *clusterSettings) options() cluster.Options {
 	return cluster.Options{Algorithm: s.Algorithm, Init: s.Init, NInit: s.NInit, MaxIter: s.MaxIter,
-		Spherical: s.Spherical, Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Smooth: s.Smooth}
+		Center: s.Center, PCA: s.PCA, Whiten: s.Whiten, Join: s.Join, Smooth: s.Smooth}
 }
 
 // planCluster checks the settings before any long computation, and reads the files that

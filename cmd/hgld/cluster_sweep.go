@@ -149,8 +149,7 @@ func (w *clusterSweep) run(s *clusterSettings, list string, asked bool) ([]sweep
 // apply, it only changes the clustering options and keeps the smoothed vectors and trees.
 func (w *clusterSweep) choose(s *clusterSettings) error {
 	same := *s
-	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Spherical, same.Smooth, same.Seed = "", "", 0, 0, false, 0,
-		0
+	same.Algorithm, same.Init, same.NInit, same.MaxIter, same.Join, same.Smooth, same.Seed = "", "", 0, 0, "", 0, 0
 	made := fmt.Sprintf("%+v", same)
 	if made == w.made {
 		return w.plan.SetOptions(s.options())

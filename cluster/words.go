@@ -1,4 +1,4 @@
-package space
+package cluster
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ func HeadWord(name string) string {
 	return singular(words[len(words)-1])
 }
 
-// lastTwo are the last two words of a name up to its head word.
-func lastTwo(name string) string {
+// LastTwo are the last two words of a name up to its head word.
+func LastTwo(name string) string {
 	words := meaning(name)
 	head := len(words) - 1
 	return strings.Join(append(slices.Clone(words[max(head-1, 0):head]), singular(words[head])), " ")
