@@ -162,7 +162,7 @@ func (e *Edit) Check(levels int) error {
 	switch {
 	case e.byParts() && len(e.From) > 0:
 		return fmt.Errorf("%s names tags that are not in its parts", e.Op)
-	case !e.byParts() && len(e.From) == 0:
+	case !e.byParts() && len(e.From) == 0 && e.Rule == "":
 		return fmt.Errorf("%s names no tag or group", e.Op)
 	case (e.Op == Split || e.byParts()) != (len(e.Parts) > 0):
 		return fmt.Errorf("%s with %d parts; only split, propose and confirm have parts, and merge can", e.Op, len(e.Parts))

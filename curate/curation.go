@@ -32,7 +32,8 @@ type Curation struct {
 	Logs       []*LogFile      // logs in the order of their replay
 	Comparison *ManyComparison // that of the curators, after the replay of an adjudication; nil otherwise
 
-	path string // of the draft
+	path  string        // of the draft
+	rules []labels.Rule // of the last replay
 }
 
 // LogFile is a log of edits by its file. Its JSON form is the file's name and Report.
@@ -175,6 +176,7 @@ func (c *Curation) Replay(policy OnConflict) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.rules = nil
 	at := slices.IndexFunc(c.Logs, (*LogFile).Adjudicates)
 	if at >= 0 {
 		if session, err = c.adjudicate(at, policy); err != nil {
@@ -189,6 +191,7 @@ func (c *Curation) Replay(policy OnConflict) (*Session, error) {
 		if err := c.replayOne(session, l, policy); err != nil {
 			return nil, err
 		}
+		c.rules = session.Rules(c.rules)
 	}
 	return session, nil
 }
@@ -256,7 +259,7 @@ func (c *Curation) adjudicate(at int, policy OnConflict) (*Session, error) {
 		}
 	}
 	session, comparison, err := Adjudicate(sessions...)
-	c.Comparison = comparison
+	c.Comparison, c.rules = comparison, commonRules(sessions)
 	return session, err
 }
 
@@ -290,8 +293,8 @@ func (c *Curation) Open(s *Session) ([]Difference, []ParentDifference) {
 	return c.Comparison.Open(s)
 }
 
-// Hierarchy returns the classes of a session of Replay, as Session.Hierarchy does, and
-// records the draft and the logs as their origin. tool is the program and its version.
+// Hierarchy returns the classes of the session of the last Replay, as Session.Hierarchy does, with the rules of its
+// logs, and records the draft and the logs as their origin. Of compared logs it takes the rules that all have. tool is the program and its version.
 // It returns ErrUndecided if no tag has a class.
 func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.Hierarchy, error) {
 	h, err := s.Hierarchy(undecided)
@@ -311,6 +314,7 @@ func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.H
 	for _, l := range c.Logs {
 		logs = append(logs, source{Name: l.Name, By: l.Contents.Header.By, SHA256: l.SHA256, Edits: len(l.Contents.Edits)})
 	}
+	h.Rules = c.rules
 	h.Origin, err = json.Marshal(map[string]any{"tool": tool, "draft": c.Name, "draft_sha256": c.SHA256, "logs": logs})
 	return h, err
 }

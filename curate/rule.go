@@ -1,8 +1,12 @@
 package curate
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
+
+	"hgld/labels"
 )
 
 // A rule is the regular expression of a Move or a Drop. The edit names the tags that were open when it was made; on
@@ -18,6 +22,51 @@ func Expression(text string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("the expression has %d bytes, want %d at most", len(text), LongestExpression)
 	}
 	return regexp.Compile("(?i:" + text + ")")
+}
+
+// Rules lists the rules in force: those of earlier logs, before, and then those of this log. A group that is gone
+// is named by its successor; a rule whose group has none is left out.
+func (s *Session) Rules(before []labels.Rule) (list []labels.Rule) {
+	rules := slices.Clone(before)
+	for i, e := range s.edits {
+		if e.Rule == "" || !s.active[i] {
+			continue
+		}
+		r := labels.Rule{Expression: e.Rule, Group: e.To}
+		if e.Op == Drop {
+			r.Dropped = cmp.Or(e.Note, "dropped")
+		}
+		rules = append(rules, r)
+	}
+	for _, r := range rules {
+		known := r.Group == ""
+		if !known {
+			r.Group, known = s.Successor(1, r.Group)
+		}
+		if known && !slices.ContainsFunc(list, r.Same) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// commonRules lists the rules that all sessions have.
+func commonRules(sessions []*Session) []labels.Rule {
+	common := sessions[0].Rules(nil)
+	for _, s := range sessions[1:] {
+		own := s.Rules(nil)
+		common = slices.DeleteFunc(common, func(r labels.Rule) bool { return !slices.ContainsFunc(own, r.Same) })
+	}
+	return common
+}
+
+// Found lists the open tags that a rule finds.
+func (s *Session) Found(expression string) (refs []Ref) {
+	rule, err := Expression(expression)
+	if err != nil {
+		return nil
+	}
+	return s.tagsThat(func(n *node) bool { return !n.decided && rule.MatchString(n.Name) })
 }
 
 // checkRule returns an error for a rule of another operation, or one that is no expression.

@@ -63,3 +63,24 @@ func TestARuleDecidesTagsOfALaterDraft(t *testing.T) {
 		}
 	}
 }
+
+// hierarchy.json gets the rules in force, under the present names of their groups. Of compared logs it gets those that
+// all have.
+func TestRulesStandInTheHierarchy(t *testing.T) {
+	s := must.Get(curate.NewSession(ruledDraft("chapel", "lake", "pond"), nil))(t)
+	for _, e := range []curate.Edit{{Op: curate.Move, From: []curate.Ref{{Name: "chapel"}}, To: "church", Rule: "chapels?$"},
+		{Op: curate.Drop, From: []curate.Ref{{Name: "pond"}}, Rule: "ponds?$"}, {Op: curate.Revert, Of: 2},
+		{Op: curate.Rename, Level: 1, From: []curate.Ref{{Name: "church"}}, To: "churches"},
+		{Op: curate.Drop, Rule: "machine$", Note: "no place"}} {
+		e.Base, e.By = s.Version(), "anna"
+		must.Get(s.Apply(e, nil))(t)
+	}
+	want := []labels.Rule{{Expression: "peaks?$", Group: "mountain"}, {Expression: "chapels?$", Group: "churches"},
+		{Expression: "machine$", Dropped: "no place"}}
+	before := []labels.Rule{{Expression: "peaks?$", Group: "mountain"}, {Expression: "chapels?$", Group: "church"}}
+	must.Get(s.Apply(curate.Edit{Op: curate.SetParent, Level: 1, From: []curate.Ref{{Name: "mountain"}}, By: "anna",
+		Base: s.Version()}, nil))(t)
+	if got := s.Rules(before); !slices.EqualFunc(got, want, labels.Rule.Same) {
+		t.Errorf("the rules are %+v, want %+v", got, want)
+	}
+}

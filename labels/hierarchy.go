@@ -1,9 +1,11 @@
 package labels
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,8 +18,37 @@ type Hierarchy struct {
 	Origin  json.RawMessage `json:"origin,omitempty"` // where it came from: draft and log hashes, annotators
 	// Partial says that classes of any level may lack a parent, as rows of mixed depth have them.
 	Partial bool `json:"uneven,omitempty"`
+	// Rules decide tags that are new to the curation.
+	Rules []Rule `json:"rules,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"` // unknown fields, kept on rewriting; so in Level and Class
+}
+
+// Rule is a decision of a curator about all tags whose names an expression finds. Group is the name of
+// their group, or "" and Dropped the reason to drop them.
+type Rule struct {
+	Expression string `json:"expression"`        // regular expression in Go's syntax, found in any case
+	Group      string `json:"group,omitempty"`   // name of a class of level 1, which may have no tag yet
+	Dropped    string `json:"dropped,omitempty"` // as in Class
+
+	Extra map[string]json.RawMessage `json:"-"` // unknown fields
+}
+
+// Same reports whether two rules decide the same.
+func (r Rule) Same(other Rule) bool {
+	return r.Expression == other.Expression && r.Group == other.Group && r.Dropped == other.Dropped
+}
+
+// check returns an error for a rule that decides nothing, or two things.
+func (r *Rule) check() error {
+	if _, err := regexp.Compile("(?i:" + r.Expression + ")"); err != nil || r.Expression == "" {
+		return fmt.Errorf("rule /%.80s/ is not a regular expression: %w", r.Expression, cmp.Or(err, errors.New("it is empty")))
+	}
+	if (r.Group == "") == (r.Dropped == "") {
+		return fmt.Errorf("rule /%.80s/ has the group %.80q and the reason %.80q to drop; want one of the two", r.Expression,
+			r.Group, r.Dropped)
+	}
+	return nil
 }
 
 // Level is one level of a hierarchy: its name ("supercategory") and its
@@ -217,6 +248,11 @@ func (h *Hierarchy) Check() error {
 			parents = len(h.Levels[l+1].Classes)
 		}
 		if err := level.check(parents, l == 0 || l+1 == len(h.Levels) || h.Partial); err != nil {
+			return err
+		}
+	}
+	for i := range h.Rules {
+		if err := h.Rules[i].check(); err != nil {
 			return err
 		}
 	}

@@ -74,3 +74,25 @@ func TestHierarchyFindsPathsByName(t *testing.T) {
 		t.Error("there is a level colour")
 	}
 }
+
+func TestRulesOfAHierarchyAreChecked(t *testing.T) {
+	rules := func(text string) error {
+		_, err := ReadHierarchy(strings.NewReader(`{"hgld_hierarchy":1,"levels":[{"name":"tag","classes":[]}],"rules":[`+text+`]}`),
+			"h.json")
+		return err
+	}
+	if err := rules(`{"expression":"mills?$","group":"mill","since":2}`); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		`{"expression":"(","group":"mill"}`:                      "rule /(/ is not a regular expression",
+		`{"expression":"","group":"mill"}`:                       "it is empty",
+		`{"expression":"mill"}`:                                  "want one of the two",
+		`{"expression":"mill","group":"mill","dropped":"noise"}`: "want one of the two",
+		`{"group":"mill"}`:                                       "expression",
+	} {
+		if err := rules(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+}

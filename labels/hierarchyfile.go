@@ -28,6 +28,12 @@ func (c Class) MarshalJSON() ([]byte, error) {
 	return encodeObject((*plain)(&c), c.Extra)
 }
 
+// MarshalJSON writes Extra beside the fields.
+func (r Rule) MarshalJSON() ([]byte, error) {
+	type plain Rule
+	return encodeObject((*plain)(&r), r.Extra)
+}
+
 // ReadHierarchy reads hierarchy.json and checks it with Hierarchy.Check. Errors begin
 // with name and, if possible, the line.
 func ReadHierarchy(r io.Reader, name string) (*Hierarchy, error) {

@@ -211,6 +211,7 @@ var required = map[reflect.Type][]string{
 	reflect.TypeFor[Cluster]():       {"id", "name", "members"},
 	reflect.TypeFor[Member]():        {"tag"},
 	reflect.TypeFor[Hierarchy]():     {"levels"},
+	reflect.TypeFor[Rule]():          {"expression"},
 	reflect.TypeFor[Level]():         {"name", "classes"},
 	reflect.TypeFor[Class]():         {"name", "parent"},
 	reflect.TypeFor[Table]():         {"levels", "rows"},

@@ -25,7 +25,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 			levelNames(d.Hierarchy), s.Levels())
 	}
 	p := planner{s: s, version: s.Version(), index: indexTags(s), left: map[curate.Ref]bool{},
-		ranked: map[curate.Ref]suggestion{}}
+		told: map[curate.Ref]bool{}, ranked: map[curate.Ref]suggestion{}}
 	for range s.Levels() {
 		p.named = append(p.named, map[string]bool{})
 	}
@@ -42,6 +42,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 			missing = append(missing, curate.Ref{Name: c.Name, QID: c.QID})
 		}
 		for _, t := range tags {
+			p.told[s.Tag(t).Ref] = c.Parent >= 0 || c.Dropped != "" || d.proposes(i)
 			switch {
 			case c.Parent >= 0:
 				members[c.Parent] = append(members[c.Parent], t)
@@ -67,6 +68,7 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 		p.add(curate.Edit{Op: curate.Drop, From: drops.of[reason], Note: reason})
 	}
 	p.propose(proposals, d.Sources)
+	p.rules(d.Hierarchy.Rules)
 	if err := p.parents(levels); err != nil {
 		return nil, nil, err
 	}
@@ -78,6 +80,28 @@ func Edits(s *curate.Session, d *Document) (edits []curate.Edit, missing []curat
 	}
 	lost, err := p.extra(d.ExtraParents)
 	return p.edits, append(missing, lost...), err
+}
+
+// rules adds an edit for each rule that the session lacks, or that finds open tags of which the document
+// tells nothing.
+func (p *planner) rules(rules []labels.Rule) {
+	have := p.s.Rules(nil)
+	for _, r := range rules {
+		e := curate.Edit{Op: curate.Move, To: r.Group, Note: r.Dropped, Rule: r.Expression}
+		if r.Group == "" {
+			e.Op = curate.Drop
+		}
+		for _, tag := range p.s.Found(r.Expression) {
+			if !p.told[tag] {
+				e.From = append(e.From, tag)
+				p.told[tag], p.left[tag] = true, true
+			}
+		}
+		if len(e.From) > 0 || !slices.ContainsFunc(have, r.Same) {
+			p.add(e)
+			p.named[1][r.Group] = r.Group != ""
+		}
+	}
 }
 
 // proposes reports whether a document proposes a group for one of its tags, or to drop it.
@@ -213,6 +237,7 @@ type planner struct {
 	edits   []curate.Edit
 	named   []map[string]bool   // groups that an edit names, by level
 	left    map[curate.Ref]bool // tags that leave the group they are in
+	told    map[curate.Ref]bool // tags whose group the document tells, or a rule of it
 	ranked  map[curate.Ref]suggestion
 }
 

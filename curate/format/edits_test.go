@@ -249,3 +249,39 @@ func TestProposalsSurviveExportAndImport(t *testing.T) {
 		}
 	}
 }
+
+// A rule that hierarchy.json has decides the new tags of another draft, and not those of which the file tells a group.
+func TestRulesSurviveExportAndImport(t *testing.T) {
+	from := &Document{Hierarchy: &labels.Hierarchy{Version: 1, Levels: []labels.Level{
+		{Name: "tag", Classes: []labels.Class{{Name: "chapel", Parent: 0}, {Name: "post chapel", Parent: 1}}},
+		{Name: "supercategory", Classes: []labels.Class{{Name: "church", Parent: -1}, {Name: "post", Parent: -1}}}},
+		Rules: []labels.Rule{{Expression: "chapels?$", Group: "church"}, {Expression: "machine$", Dropped: "no place"}}}}
+	var b strings.Builder
+	if lost, err := from.Write(&b, "hierarchy"); err != nil || len(lost) > 0 {
+		t.Fatal(lost, err)
+	}
+	d := must.Get(Read([]byte(b.String()), "hierarchy.json", "", labels.ReadOptions{}))(t)
+	if lost, _ := d.Write(&strings.Builder{}, "sheet"); !slices.Contains(lost, "2 rules") {
+		t.Errorf("a sheet loses %q, want 2 rules among them", lost)
+	}
+	draft := &labels.Draft{Version: labels.DraftVersion, Clusters: []labels.Cluster{{Name: "all"}}}
+	for i, name := range []string{"chapel", "post chapel", "field chapel", "lake"} {
+		draft.Tags = append(draft.Tags, labels.DraftTag{Tag: labels.Tag{Name: name}})
+		draft.Clusters[0].Members = append(draft.Clusters[0].Members, labels.Member{Tag: i})
+	}
+	s := session(t, draft)
+	apply(t, s, d)
+	for i, want := range []string{"church", "post", "church", ""} {
+		tag := s.Tag(i)
+		if got := tag.Group; tag.Decided != (want != "") || tag.Decided && got != want {
+			t.Errorf("%s is in %q, decided %v; want %q", tag.Name, got, tag.Decided, want)
+		}
+	}
+	got := s.Rules(nil)
+	if len(got) != 2 || !got[0].Same(from.Hierarchy.Rules[0]) || !got[1].Same(from.Hierarchy.Rules[1]) {
+		t.Errorf("the rules are %+v, want %+v", got, from.Hierarchy.Rules)
+	}
+	if edits, _ := apply(t, s, d); len(edits) > 0 {
+		t.Errorf("a second import makes %+v", edits)
+	}
+}

@@ -66,7 +66,7 @@ var Formats = registry.Table[Format]{
 	{Name: "hierarchy", About: "hierarchy.json", Value: Format{
 		Read: readHierarchy, Write: writeHierarchy, is: isDocument("hgld_hierarchy"), lint: lintNames(readHierarchy),
 		holds: holding{items: true, drops: true, open: true, proposals: true, notes: true, levels: true,
-			empty: true}}},
+			empty: true, rules: true}}},
 	{Name: "draft", About: "draft.json: clusters, to curate from", Value: Format{
 		Read: readDraft, Write: writeDraft, is: isDocument("hgld_draft"), lint: lintNames(readDraft),
 		holds: holding{items: true, open: true, counts: true}}},
@@ -187,6 +187,7 @@ func (d *Document) Write(w io.Writer, format string) (lost []string, err error) 
 // holding says what a format can hold in addition to tags and their groups.
 type holding struct {
 	items, drops, open, proposals, notes, levels, empty, counts bool
+	rules                                                       bool
 	groupsOnly                                                  bool
 	proposalsOnly                                               bool
 	extra, extraOnly                                            bool
@@ -236,6 +237,7 @@ func (d *Document) lost(h holding) []string {
 		empty = len(levels[1].Classes) - len(members)
 	}
 	say(h.extra, len(d.ExtraParents), "extra parent", "extra parents")
+	say(h.rules, len(d.Hierarchy.Rules), "rule", "rules")
 	if h.proposalsOnly {
 		say(false, len(levels[0].Classes)-proposals, "tag that is not proposed", "tags that are not proposed")
 		return list

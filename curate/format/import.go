@@ -109,6 +109,9 @@ func newGroups(s *curate.Session, d *Document) (list []string, err error) {
 	for _, c := range d.Hierarchy.Levels[0].Classes {
 		names = append(names, c.Proposed)
 	}
+	for _, r := range d.Hierarchy.Rules {
+		names = append(names, r.Group)
+	}
 	for _, name := range names {
 		if name != "" && !known[name] {
 			known[name] = true
