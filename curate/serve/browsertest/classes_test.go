@@ -38,6 +38,7 @@ func TestClassesAreReadScreenByScreen(t *testing.T) {
 	for _, size := range [][2]int{{390, 844}, {640, 400}, {1280, 800}} { // a phone, 200 % zoom
 		b.Resize(size[0], size[1])
 		b.Until("every name is whole", `[...document.querySelectorAll("#grid .part")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
+		b.fits()
 		b.Readable(fmt.Sprintf("light-%d-classes", size[0]))
 	}
 	shown, line := b.words(), eval[int](b, `document.querySelectorAll("#grid .words.at .part").length`)

@@ -41,11 +41,24 @@ func (b *page) proposalsSay(text string) {
 		fmt.Sprintf(`document.getElementById("proposals").innerText.replace(/\s+/g, " ").includes(%q)`, text))
 }
 
-// sizes checks the screen at the usual sizes.
+// fits waits until a screen that assigns shows three rows, its first button and, if it has one, a slider of use.
+func (b *page) fits() {
+	b.TB.Helper()
+	b.Until("labels and the first button in sight", `(() => {
+		const inSight = (e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight && r.left >= 0 && r.right <= innerWidth; };
+		scrollTo(0, 0);
+		const slider = document.getElementById("share");
+		return [...document.querySelectorAll("#grid [data-tag]")].filter(inSight).length >= 3 && inSight(document.querySelector("#proposals .main-button"))
+			&& !(slider && slider.getBoundingClientRect().width < 200);
+	})()`)
+}
+
+// sizes checks the screen in wide windows, on a phone, and at 200 % zoom.
 func (b *page) sizes(scheme, name string) {
 	b.TB.Helper()
-	for _, size := range [][2]int{{1920, 1080}, {360, 800}, {1280, 800}} {
+	for _, size := range [][2]int{{1920, 1080}, {390, 844}, {640, 400}, {1280, 800}} {
 		b.Resize(size[0], size[1])
+		b.fits()
 		b.Readable(fmt.Sprintf("%s-%d-rest-%s", scheme, size[0], name))
 	}
 }
@@ -144,8 +157,7 @@ func (b *page) checkStanding(scheme string) {
 	b.proposalsSay("3 of 14 drawn tags checked")
 }
 
-// decideRest takes a group back and undoes that. It confirms a group, the labels above the
-// threshold, and all that are left.
+// decideRest takes a group back and undoes that. It confirms the labels above the threshold, and all that are left.
 func (b *page) decideRest(s *server) {
 	b.TB.Helper()
 	seq, left := s.lastEdit().Seq, 11
@@ -169,17 +181,6 @@ func (b *page) decideRest(s *server) {
 	b.proposalsSay(fmt.Sprintf("the %d tag", left-want))
 	step("u", curate.Revert)
 	b.proposalsSay(fmt.Sprintf("of the %d tags", left))
-	// The cursor is among the labels drawn to check, so that b asks about those of the group.
-	want, seq = here("b"), seq+1
-	left -= want
-	b.Keys("b")
-	b.Until("it asks", `document.querySelector("dialog[open]").innerText.includes("among those drawn to check")`)
-	b.Exec(`[...document.querySelectorAll("dialog[open] button")].find((e) => e.innerText === "Confirm them").click()`)
-	b.saved(seq)
-	if e := s.lastEdit(); e.Op != curate.Confirm || members(e) != want {
-		b.TB.Errorf("b made %s of %d labels, want %d confirmed", e.Op, members(e), want)
-	}
-	b.proposalsSay(fmt.Sprintf("the %d tag", left))
 	n := step("A", curate.Confirm)
 	if left -= n; n == 0 || left == 0 {
 		b.TB.Errorf("A confirmed %d labels and left %d, want some of each", n, left)

@@ -19,7 +19,7 @@ const round = (x) => number(Math.round(x));
 export class Proposals {
   constructor(app, saved) {
     Object.assign(this, {app, share: 50, n: sampleStep, choosing: false, offered: null, check: null, lead: new Map(), all: [], taken: [], groupOf: new Map(),
-      mixed: new Set(), seen: new Map(),
+      mixed: new Set(),
       ...saved});
     this.slider = h('input', {type: 'range', id: 'share', min: '0', max: '100', step: '1'});
     this.slider.addEventListener('input', () => { this.share = Number(this.slider.value); app.view.schedule(true); });
@@ -203,7 +203,7 @@ export class Proposals {
       : '';
     fill(this.details, `${number(checked)} of ${number(c.tags.length)} drawn tags checked: ${number(c.right)} right, ${number(c.wrong)} wrong. `
       + `For a wrong one, a digit or m moves it to its group; 0 only takes it back.${this.failed ? ` ${this.failed}` : ''}`);
-    const g = this.groupHere(), inGroup = this.all.filter((x) => x.group === g).length, here = this.underHeading(g);
+    const g = this.groupHere(), inGroup = this.all.filter((x) => x.group === g).length;
     const at = this.app.view.grid.current() !== undefined;
     const together = (...list) => h('span', {class: 'together'}, ...list);
     fill(this.buttons, together(at ? [this.button('y', 'Right', () => this.right(), true), this.button('0', 'Wrong', () => this.wrong()),
@@ -212,7 +212,7 @@ export class Proposals {
       this.button('R', 'Propose more', () => this.switchStage())),
     together(h('span', {class: 'soft'}, 'Confirm '), this.button('a', `all ${number(left)}`, () => this.confirmAll()),
       this.ranked ? this.button('A', `most confident ${number(above)}`, () => this.confirmSurest()) : null,
-      inGroup ? this.button('b', `${this.title(g)} ${number(here.read.length + here.unread.length || inGroup)}`, () => this.confirmGroup()) : null),
+      this.button('q', 'class by class', () => this.app.go('classes'))),
     together(h('span', {class: 'soft'}, 'Take back '), this.button('W', 'all', () => this.withdrawAll()),
       inGroup ? this.button('B', `${this.title(g)} ${number(inGroup)}`, () => this.withdrawGroup()) : null));
   }
@@ -284,32 +284,6 @@ export class Proposals {
   confirmAll() { return this.confirmThese(this.all); }
   confirmSurest() { return this.confirmThese(this.taken); }
 
-  // see notes that labels have been on the screen, with the group that was proposed for them.
-  see(tags) { for (const i of tags) this.seen.set(i, this.app.model.parent[i]); }
-
-  // underHeading lists the labels under the heading of a group, as {read, unread} by whether they have been on the screen.
-  underHeading(g) {
-    const {mixed} = this, here = this.taken.filter((x) => x.group === g && !mixed.has(x.tag));
-    return {read: here.filter((x) => this.seen.get(x.tag) === g), unread: here.filter((x) => this.seen.get(x.tag) !== g)};
-  }
-
-  // confirmGroup confirms the labels under the heading of the current group that have been on the screen. It goes to
-  // the next one that has not, and asks about those that stand elsewhere.
-  async confirmGroup() {
-    const g = this.groupHere(), {view} = this.app, {read, unread} = this.underHeading(g), name = this.title(g);
-    const elsewhere = this.all.filter((x) => x.group === g && this.mixed.has(x.tag));
-    if (read.length) await this.confirmThese(read);
-    if (unread.length) {
-      view.grid.seek(unread[0].tag);
-      view.say(`${count(unread.length, 'tag')} of “${name}” ${unread.length === 1 ? 'has' : 'have'} not been on the screen yet.`);
-      return;
-    }
-    if (!elsewhere.length) return;
-    const answer = await confirm({title: `Confirm ${count(elsewhere.length, 'more tag')}`, answers: ['Leave them', 'Confirm them'],
-      body: [h('p', {}, `They are proposed for “${name}” too, but stand below the slider or among those drawn to check.`)]});
-    if (answer === 1) await this.confirmThese(elsewhere);
-  }
-
   withdraw(list) { this.edit('withdraw', list, {from: list.map((x) => this.app.model.ref(x.tag))}); }
   withdrawAll() { this.withdraw(this.all); }
   withdrawGroup() { const g = this.groupHere(); this.withdraw(this.all.filter((x) => x.group === g)); }
@@ -367,7 +341,7 @@ export class Proposals {
     if (this.stage === 'choose') keys.a = () => this.propose();
     else {
       Object.assign(keys, {y: () => this.right(), Y: () => this.rightToHere(), 0: () => this.wrong(), '+': () => this.drawMore(), a: () => this.confirmAll(),
-        A: () => this.confirmSurest(), b: () => this.confirmGroup(), W: () => this.withdrawAll(), B: () => this.withdrawGroup()});
+        A: () => this.confirmSurest(), W: () => this.withdrawAll(), B: () => this.withdrawGroup()});
     }
     if (!Object.hasOwn(keys, name)) return false;
     keys[name]();

@@ -26,7 +26,7 @@ export class View {
       height: (wide) => this.rowHeight(wide),
       cell: (e, i, active) => (this.writer ? this.writer.cell(e, i, active) : panels.card(app, e, i, active)),
       state: (i, active) => (this.writer ? this.writer.state(i, active) : panels.cardState(app, i, active)),
-      seen: (items) => { if (['proposals', 'classes'].includes(this.kind)) app[this.kind]?.see(this.labelsOf(items)); },
+      seen: (items) => { if (this.kind === 'classes') app.classes.see(this.labelsOf(items)); },
     });
     this.tree = new Tree(byId('tree'), model, {
       open: (g) => this.openGroup(g), mark: () => this.draw(), drop: (row, e) => app.drop(row, e), take: (g) => app.moveTo(g), say: (text) => this.say(text),
