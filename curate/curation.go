@@ -294,8 +294,8 @@ func (c *Curation) Open(s *Session) ([]Difference, []ParentDifference) {
 }
 
 // Hierarchy returns the classes of the session of the last Replay, as Session.Hierarchy does, with the rules of its
-// logs, and records the draft and the logs as their origin. Of compared logs it takes the rules that all have. tool is the program and its version.
-// It returns ErrUndecided if no tag has a class.
+// logs, and records the draft and the logs as their origin. Of compared logs it takes the rules that all have. tool is
+// the program and its version. It returns ErrUndecided if no tag has a class.
 func (c *Curation) Hierarchy(s *Session, undecided bool, tool string) (*labels.Hierarchy, error) {
 	h, err := s.Hierarchy(undecided)
 	if err != nil {

@@ -68,7 +68,8 @@ func TestARuleDecidesTagsOfALaterDraft(t *testing.T) {
 // all have.
 func TestRulesStandInTheHierarchy(t *testing.T) {
 	s := must.Get(curate.NewSession(ruledDraft("chapel", "lake", "pond"), nil))(t)
-	for _, e := range []curate.Edit{{Op: curate.Move, From: []curate.Ref{{Name: "chapel"}}, To: "church", Rule: "chapels?$"},
+	for _, e := range []curate.Edit{
+		{Op: curate.Move, From: []curate.Ref{{Name: "chapel"}}, To: "church", Rule: "chapels?$"},
 		{Op: curate.Drop, From: []curate.Ref{{Name: "pond"}}, Rule: "ponds?$"}, {Op: curate.Revert, Of: 2},
 		{Op: curate.Rename, Level: 1, From: []curate.Ref{{Name: "church"}}, To: "churches"},
 		{Op: curate.Drop, Rule: "machine$", Note: "no place"}} {

@@ -42,7 +42,8 @@ func (r Rule) Same(other Rule) bool {
 // check returns an error for a rule that decides nothing, or two things.
 func (r *Rule) check() error {
 	if _, err := regexp.Compile("(?i:" + r.Expression + ")"); err != nil || r.Expression == "" {
-		return fmt.Errorf("rule /%.80s/ is not a regular expression: %w", r.Expression, cmp.Or(err, errors.New("it is empty")))
+		err = cmp.Or(err, errors.New("it is empty"))
+		return fmt.Errorf("rule /%.80s/ is not a regular expression: %w", r.Expression, err)
 	}
 	if (r.Group == "") == (r.Dropped == "") {
 		return fmt.Errorf("rule /%.80s/ has the group %.80q and the reason %.80q to drop; want one of the two", r.Expression,
