@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -106,7 +108,7 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 	switch {
 	case o.From == "":
 		return o, withHint(usagef("--from is missing: hgld fetches only what you name"),
-			"hgld models show %s says where its weights are published", word(o.Name))
+			"%s", publishedAt(j.args[0], known))
 	case o.SHA256 != "" && !sha256Form.MatchString(o.SHA256):
 		return o, usagef("--sha256 is %.80q; want 64 hexadecimal digits", o.SHA256)
 	case o.Out == "":
@@ -115,6 +117,22 @@ func fetchOptions(c *cli.Context, j *job) (pretrained.Options, error) {
 		return o, usagef("--out is %s; want a name that ends in .safetensors", o.Out)
 	}
 	return o, nil
+}
+
+// publishedAt names the command that fetches the weights with a library's name, or else the first of a network.
+func publishedAt(name string, m backbone.Known) string {
+	if len(m.Weights) == 0 {
+		return "no weights are published for " + m.Name + "; hgld models list prints where others are"
+	}
+	w := m.Weights[max(slices.IndexFunc(m.Weights, func(w backbone.Weights) bool {
+		return strings.TrimPrefix(w.From, "timm/") == strings.TrimPrefix(name, "timm/")
+	}), 0)]
+	file, settings := w.Address()
+	text := fmt.Sprintf("%s (licence: %s): hgld models fetch %s --from %s", w.From, w.Licence, word(m.Name), word(file))
+	if settings != "" {
+		text += " --settings " + word(settings)
+	}
+	return text
 }
 
 // reportFetch prints what was fetched and how to use it.

@@ -91,8 +91,11 @@ func transformerOf(kind string, parts map[string]string, network, tag string) (n
 	of := sizes[strings.ToLower(parts["size"])[0]]
 	v := ViT{Width: of[0], Depth: of[1], Heads: of[2], Patch: number("patch", 16), Input: number("side", 224)}
 	size := "-base"
-	if v.Width < 768 {
+	switch {
+	case v.Width < 768:
 		size = "-small"
+	case v.Width > 768 && !strings.HasPrefix(kind, "deit"):
+		size = "-large"
 	}
 	kind, more, _ := strings.Cut(kind, "-")
 	switch kind {

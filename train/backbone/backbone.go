@@ -87,6 +87,7 @@ var All = registry.Table[Spec]{
 		Value: ResNet{Blocks: []int{3, 4, 23, 3}, Bottleneck: true}},
 	{Name: "vit-small", About: "ViT-S/16", Value: smallViT(16)},
 	{Name: "vit-base", About: "ViT-B/16", Value: baseViT(16)},
+	{Name: "vit-large", About: "ViT-L/16", Value: largeViT(16)},
 	{Name: "deit-small", About: "DeiT-S/16 without the distillation token, from distilled weights",
 		Value: DeiT{ViT: smallViT(16)}},
 	{Name: "deit-base", About: "DeiT-B/16 without the distillation token, from distilled weights",
@@ -95,8 +96,10 @@ var All = registry.Table[Spec]{
 	{Name: "deit-base-distilled", About: "DeiT-B/16 with both tokens", Value: DeiT{baseViT(16), true}},
 	{Name: "dinov2-small", About: "DINOv2 ViT-S/14, trained without labels", Value: DINOv2{ViT: smallViT(14)}},
 	{Name: "dinov2-base", About: "DINOv2 ViT-B/14, trained without labels", Value: DINOv2{ViT: baseViT(14)}},
+	{Name: "dinov2-large", About: "DINOv2 ViT-L/14, trained without labels", Value: DINOv2{ViT: largeViT(14)}},
 	{Name: "dinov2-small-registers", About: "DINOv2 ViT-S/14 with 4 registers", Value: DINOv2{smallViT(14), 4}},
 	{Name: "dinov2-base-registers", About: "DINOv2 ViT-B/14 with 4 registers", Value: DINOv2{baseViT(14), 4}},
+	{Name: "dinov2-large-registers", About: "DINOv2 ViT-L/14 with 4 registers", Value: DINOv2{largeViT(14), 4}},
 	{Name: "clip-b32", About: "image tower of CLIP ViT-B/32 with its projection; OpenAI's activation",
 		Value: CLIP{baseViT(32), 512, "quick_gelu"}},
 	{Name: "clip-b16", About: "image tower of CLIP ViT-B/16 with its projection; OpenAI's activation",
@@ -104,9 +107,10 @@ var All = registry.Table[Spec]{
 	{Name: "siglip-b16", About: "image tower of SigLIP ViT-B/16", Value: SigLIP{baseViT(16), "gelu_tanh"}},
 }
 
-// smallViT and baseViT are the usual sizes, for images of 224 pixels.
+// smallViT, baseViT and largeViT are the usual sizes, for images of 224 pixels.
 func smallViT(patch int) ViT { return ViT{Width: 384, Depth: 12, Heads: 6, Patch: patch, Input: 224} }
 func baseViT(patch int) ViT  { return ViT{Width: 768, Depth: 12, Heads: 12, Patch: patch, Input: 224} }
+func largeViT(patch int) ViT { return ViT{Width: 1024, Depth: 24, Heads: 16, Patch: patch, Input: 224} }
 
 // imageNet holds the mean and the standard deviation of ImageNet's pixels.
 var imageNet = [2][3]float32{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}}

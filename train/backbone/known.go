@@ -3,6 +3,7 @@ package backbone
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"hgld/internal/tensorfile"
 	"hgld/train/nn"
@@ -29,6 +30,18 @@ type Known struct {
 
 // unstated stands for a licence that the library does not state.
 const unstated = "not stated with the weights"
+
+// Address returns where the file is published, and the file beside it that says how images are prepared; "": none.
+func (w Weights) Address() (file, settings string) {
+	if strings.HasPrefix(w.From, "torchvision ") {
+		return "https://download.pytorch.org/models/" + w.File, ""
+	}
+	folder := "https://huggingface.co/" + w.From + "/resolve/main/"
+	if strings.HasPrefix(w.From, "timm/") {
+		return folder + w.File, folder + "config.json"
+	}
+	return folder + w.File, folder + "preprocessor_config.json"
+}
 
 // KnownNetworks declares every backbone and every published network.
 func KnownNetworks() ([]Known, error) {

@@ -81,7 +81,9 @@ func (s DeiT) fronts() int {
 }
 
 // sizeName returns the name of a transformer's size in names of weights.
-func sizeName(width int) string { return map[int]string{384: "small", 768: "base"}[width] }
+func sizeName(width int) string {
+	return map[int]string{384: "small", 768: "base", 1024: "large"}[width]
+}
 
 // Build declares cls_token, pos_embed, blocks.0.norm1.weight and so on.
 func (s ViT) Build(c nn.Scope, o Options) Backbone { return s.build(c, o, false) }
