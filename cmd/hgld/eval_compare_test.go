@@ -108,7 +108,8 @@ func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	// places 0 and 2: ½ (1/1·…) by trapezoids 1 and (1/2+2/3)/2. Hard ignores 0 and 1
 	// and has place 1: (0/1+1/2)/2. Query 1 has no easy item and its hard one first.
 	medium := (1 + (1.0/2+2.0/3)/2) / 2
-	want := []revisitedRow{{"easy", 100, 100, 100, 100, 1}, {"medium", 0, 100, 0, 0, 0}, {"hard", 0, 50, 0, 0, 0}}
+	want := []revisitedRow{{Protocol: "easy", MP1: 100, Skipped: 1}, {Protocol: "medium", MP1: 100},
+		{Protocol: "hard", MP1: 50}}
 	for i, w := range want {
 		if rows[i].Protocol != w.Protocol || rows[i].Skipped != w.Skipped || rows[i].MP1 != w.MP1 {
 			t.Errorf("%+v, want %+v", rows[i], w)

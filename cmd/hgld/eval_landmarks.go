@@ -36,7 +36,7 @@ func evalLandmarksCommand() *cli.Command {
 			&cli.StringFlag{Name: "whiten", Usage: "learn a whitening on the images of `DATA`: a folder, an archive or shards"},
 			&cli.IntFlag{Name: "dims", Usage: "keep the `N` directions of largest variance of the whitening; 0: all"},
 			sideFlag(1024),
-			&cli.StringFlag{Name: "out", Usage: "`FOLDER` of the vectors (default: landmarks/TRUTH)"},
+			&cli.StringFlag{Name: "out", Usage: "`FOLDER` of the vectors and of per-query.csv (default: landmarks/TRUTH)"},
 			replaceFlag(), deviceFlag(),
 		}),
 		Action: func(c *cli.Context) error {
@@ -75,6 +75,7 @@ const (
 	landmarkQueries     = "queries.npy"
 	landmarkDistractors = "distractors.npy"
 	landmarkWhiten      = "whiten.npy"
+	landmarkQueryValues = "per-query.csv" // of the last ranking
 )
 
 func (l *landmarkEval) run() (err error) {
@@ -89,6 +90,8 @@ func (l *landmarkEval) run() (err error) {
 	for _, name := range []string{landmarkGallery, landmarkQueries, landmarkDistractors, landmarkWhiten} {
 		out = append(out, pipeline.Output{Path: filepath.Join(l.out, name), Kind: kindIndex})
 	}
+	values := filepath.Join(l.out, landmarkQueryValues)
+	out = append(out, pipeline.Output{Path: values, Kind: kindRevisited})
 	in := []string{l.args[0], l.args[1], l.distractors, l.whiten, l.model.source()}
 	if err := l.checkOutputs("eval landmarks", in, out...); err != nil {
 		return err
@@ -102,6 +105,10 @@ func (l *landmarkEval) run() (err error) {
 	if err != nil {
 		return err
 	}
+	if err := writeRevisited(values, rows, benchmark.Queries); err != nil {
+		return err
+	}
+	l.log("%s has the values of every query, the worst first", values)
 	return l.printRevisited(rows)
 }
 

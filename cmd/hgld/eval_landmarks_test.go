@@ -93,6 +93,11 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 		if len(query) != 1 || len(gallery) != 4 || !slices.Equal(query[0], gallery[c.row]) {
 			t.Errorf("side %s: the query differs from row %d of the gallery", c.side, c.row)
 		}
+		values := string(must.Get(os.ReadFile("at" + c.side + "/per-query.csv"))(t))
+		row := "\nmedium,photo," + table[1].MAP.Decimals(2, "") + "," // one query: its AP is the mean
+		if !strings.HasPrefix(values, "protocol,query,AP,P@1,") || !strings.Contains(values, row) {
+			t.Errorf("side %s: the values of the query, want %q in\n%s", c.side, row, values)
+		}
 		if got := float64(table[0].MAP); c.easy == 100 && got != 100 {
 			t.Errorf("side %s: mAP of easy is %v, want 100", c.side, got)
 		}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 
+	"hgld/internal/atomicfile"
 	"hgld/internal/texttable"
 	"hgld/labels"
 	"hgld/train/device"
@@ -23,6 +27,8 @@ type revisitedRow struct {
 	MP5      retrieval.Number `json:"mP@5"`
 	MP10     retrieval.Number `json:"mP@10"`
 	Skipped  int              `json:"skipped"`
+
+	queries []metric.RevisitedValues // of the queries that count
 }
 
 // runRevisited prints the published table of Revisited Oxford or Paris, of vectors from files.
@@ -91,9 +97,27 @@ func (j *job) rankRevisited(b device.Backend, e *retrieval.Evaluation, truth []m
 	for _, m := range means {
 		percent := func(v float64) retrieval.Number { return retrieval.Number(100 * v) }
 		rows = append(rows, revisitedRow{m.Protocol.String(), percent(m.AP), percent(m.Precision[0]),
-			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped})
+			percent(m.Precision[1]), percent(m.Precision[2]), m.Skipped, m.Queries})
 	}
 	return rows, nil
+}
+
+// writeRevisited writes a table of the values of every query in percent, by protocol and then by AP, the worst first.
+func writeRevisited(path string, rows []revisitedRow, names []string) error {
+	t := texttable.Table{Head: []string{"protocol", "query", "AP", "P@1", "P@5", "P@10"}}
+	for _, r := range rows {
+		worst := slices.SortedStableFunc(slices.Values(r.queries), func(a, b metric.RevisitedValues) int {
+			return cmp.Compare(a.AP, b.AP)
+		})
+		for _, v := range worst {
+			line := []string{r.Protocol, names[v.Query]}
+			for _, x := range append([]float64{v.AP}, v.Precision[:]...) {
+				line = append(line, retrieval.Number(100*x).Decimals(2, ""))
+			}
+			t.Rows = append(t.Rows, line)
+		}
+	}
+	return atomicfile.Write(path, func(w io.Writer) error { return t.Write(w, "csv") })
 }
 
 // printRevisited prints the table of the protocols.

@@ -42,6 +42,7 @@ const (
 	kindWebDataset = "a WebDataset"
 
 	kindWeightsRecord = "a record of weights"
+	kindRevisited     = "values by protocol"
 )
 
 // outputKinds says which mark each kind has that only hgld writes. A kind without one is known by its SHA-256, see
@@ -64,6 +65,7 @@ func outputKinds() map[string]pipeline.Kind {
 		kindExport:                      {Ours: holds(`hgld_export|hgld\.input`)},
 		kindIndex:                       {Ours: index.Owns, Files: indexOutputs},
 		kindForeign:                     {},
+		kindRevisited:                   {Ours: begins("protocol,query,AP,P@1,")},
 		kindVotes:                       {},
 		kindSKOS:                        {Ours: isSKOS},
 		"expected tags":                 {},

@@ -146,7 +146,19 @@ var revisitedCuts = [3]int{1, 5, 10}
 // for concurrent use.
 type Revisited struct {
 	truth  []Truth
-	values [HardOnly + 1][1 + len(revisitedCuts)][]float64
+	values [HardOnly + 1][]RevisitedValues
+}
+
+// RevisitedValues holds what one query has in a protocol.
+type RevisitedValues struct {
+	// Query is the number of the query.
+	Query int
+
+	// AP is TrapezoidAP, in [0, 1].
+	AP float64
+
+	// Precision holds PrecisionWithin 1, 5 and 10, in [0, 1].
+	Precision [3]float64
 }
 
 // NewRevisited starts an evaluation of queries with these truths.
@@ -160,12 +172,11 @@ func (r *Revisited) Add(query int, order []int32) {
 		if !ok {
 			continue
 		}
-		values := &r.values[p]
-		values[0] = append(values[0], ap)
+		values := RevisitedValues{Query: query, AP: ap}
 		for i, k := range revisitedCuts {
-			share, _ := PrecisionWithin(at, k) // defined, because there is a positive
-			values[i+1] = append(values[i+1], share)
+			values.Precision[i], _ = PrecisionWithin(at, k) // defined, because there is a positive
 		}
+		r.values[p] = append(r.values[p], values)
 	}
 }
 
@@ -182,16 +193,26 @@ type RevisitedMeans struct {
 
 	// Skipped is the number of queries without a positive.
 	Skipped int
+
+	// Queries are the values of the others, in the order in which they were added.
+	Queries []RevisitedValues
 }
 
 // Means returns the means of the three protocols over the rankings added so far.
 func (r *Revisited) Means() []RevisitedMeans {
 	var list []RevisitedMeans
 	for p, values := range r.values {
-		m := RevisitedMeans{Protocol: Protocol(p), Skipped: len(r.truth) - len(values[0])}
-		m.AP, _ = Mean(values[0])
+		var columns [1 + len(revisitedCuts)][]float64
+		for _, v := range values {
+			columns[0] = append(columns[0], v.AP)
+			for i, share := range v.Precision {
+				columns[i+1] = append(columns[i+1], share)
+			}
+		}
+		m := RevisitedMeans{Protocol: Protocol(p), Skipped: len(r.truth) - len(values), Queries: values}
+		m.AP, _ = Mean(columns[0])
 		for i := range m.Precision {
-			m.Precision[i], _ = Mean(values[i+1])
+			m.Precision[i], _ = Mean(columns[i+1])
 		}
 		list = append(list, m)
 	}
