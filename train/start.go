@@ -39,7 +39,11 @@ func (r *Run) startProjection(ctx context.Context, yield func(Event, error) bool
 	if err != nil {
 		return true, fmt.Errorf("train: model.projection: %w", err)
 	}
-	weight, bias := pca.Linear(r.resolved.Projection.Whiten)
+	length := 1.0
+	if r.config.Model.Standard != "l2" {
+		length = features.Length()
+	}
+	weight, bias := pca.Linear(r.resolved.Projection.Whiten, length)
 	if r.o.Dir != "" {
 		if err := network.WriteProjection(filepath.Join(r.o.Dir, network.ProjectionFile), weight, bias); err != nil {
 			return true, fmt.Errorf("train: model.projection: %w", err)

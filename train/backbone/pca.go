@@ -17,8 +17,9 @@ type PCA struct{ *pca.Model }
 // Features collects features for their principal components, a block of rows at a time, in the
 // memory of a pca.Stream.
 type Features struct {
-	rows   int
-	stream pca.Stream
+	rows    int
+	lengths float64 // their sum
+	stream  pca.Stream
 }
 
 // Add takes features [n,C] and scales them to unit length. An all-zero row is an error.
@@ -35,6 +36,7 @@ func (f *Features) Add(features *tensor.Tensor) error {
 		for j, v := range features.Row(i) {
 			x.Set(i, j, float64(v)/math.Sqrt(sum))
 		}
+		f.lengths += math.Sqrt(sum)
 	}
 	f.rows += features.Rows()
 	f.stream.Add(x)
@@ -51,16 +53,19 @@ func (f *Features) Fit(k int) (*PCA, error) {
 	return &PCA{m}, nil
 }
 
+// Length returns the mean length of the features before the scaling.
+func (f *Features) Length() float64 { return f.lengths / float64(f.rows) }
+
 // FeatureBytes returns the bytes that Features needs for n rows of c values.
 func FeatureBytes(n, c int) int64 { return pca.Bytes(n, c) }
 
-// Linear returns the weight [K,C] and bias [K] of the layer that projects features of unit length
-// onto the components:
+// Linear returns the weight [K,C] and bias [K] of the layer that projects features of a length onto the components,
+// which are those of unit length:
 //
-//	W = V (rows), b = −V·mean
+//	W = V (rows), b = −V·mean·length
 //
-// If whiten is set, each row is divided by its deviation, so that all components have variance 1.
-func (p *PCA) Linear(whiten bool) (weight, bias *tensor.Tensor) {
+// If whiten is set, each row is divided by its deviation, so that all components have variance length².
+func (p *PCA) Linear(whiten bool, length float64) (weight, bias *tensor.Tensor) {
 	k, c := p.Components.Dims()
 	weight, bias = tensor.New(k, c), tensor.New(k)
 	for i := range k {
@@ -73,7 +78,7 @@ func (p *PCA) Linear(whiten bool) (weight, bias *tensor.Tensor) {
 			weight.Row(i)[j] = float32(factor * v)
 			sum += m * v
 		}
-		bias.Data[i] = float32(-factor * sum)
+		bias.Data[i] = float32(-factor * sum * length)
 	}
 	return weight, bias
 }

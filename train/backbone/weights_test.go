@@ -47,10 +47,10 @@ func TestGoldenPCA(t *testing.T) {
 			nntest.Near(t, "mean", p.Mean, read(t, f, c.Case+"/mean"), 1e-12)
 			nntest.Near(t, "components", p.Components.RawMatrix().Data, read(t, f, c.Case+"/components"), 1e-10)
 			nntest.Near(t, "variance", p.Variance, read(t, f, c.Case+"/explained_variance"), 1e-10)
-			w, bias := p.Linear(true)
+			w, bias := p.Linear(true, 1)
 			nntest.Near(t, "weight", wide(w.Data), read(t, f, c.Case+"/weight_whiten"), 1e-7)
 			nntest.Near(t, "bias", wide(bias.Data), read(t, f, c.Case+"/bias_whiten"), 1e-7)
-			_, plain := p.Linear(false)
+			_, plain := p.Linear(false, 1)
 			nntest.Near(t, "bias without whitening", wide(plain.Data), read(t, f, c.Case+"/bias_plain"), 1e-7)
 		})
 	}
