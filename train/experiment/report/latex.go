@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,17 +74,20 @@ func latexTable(parts []ResultTable) string {
 	return b.String()
 }
 
+// subscript finds a subscript of a published name.
+var subscript = regexp.MustCompile(`\\_([A-Za-z]+)`)
+
 // latexRow writes a row of results, and below it the published one.
 func latexRow(b *strings.Builder, parts []ResultTable, i int) {
 	name, results, quoted := parts[0].Rows[i].Label, []string{}, []string{}
-	table := ""
+	table, published := "", false
 	for _, t := range parts {
 		row := &t.Rows[i]
 		for k := range t.Metrics {
 			results = append(results, t.latexCell(row, k))
 			text := ""
 			if q := row.Quoted; q != nil {
-				name = q.Method
+				name, published = q.Method, true
 				if text = q.Values[k].Decimals(1, ""); text != "" {
 					table = q.Table
 				}
@@ -94,7 +98,10 @@ func latexRow(b *strings.Builder, parts []ResultTable, i int) {
 	line := func(name string, cells []string) {
 		fmt.Fprintf(b, "%s & %s \\\\\n", name, strings.Join(cells, " & "))
 	}
-	line(texttable.LaTeX(name), results)
+	if name = texttable.LaTeX(name); published { // as the paper sets TL_SH
+		name = subscript.ReplaceAllString(name, `$$_{\mathrm{$1}}$$`)
+	}
+	line(name, results)
 	if table != "" {
 		line(texttable.LaTeX("quoted, table "+table), quoted)
 	}

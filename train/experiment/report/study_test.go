@@ -333,3 +333,16 @@ func TestTableBeginsWithTheNetworksBeforeTraining(t *testing.T) {
 		}
 	}
 }
+
+// A published name has its subscript.
+func TestPublishedNamesHaveSubscripts(t *testing.T) {
+	r, _ := finished(t, strings.Replace(tiny, "method: Smooth-AP", "method: TL_SH", 1),
+		map[string][][]float64{"A": {{89, 41}, {90, 42}}, "B_2": {{98, 42}, {99, 44}}})
+	var b bytes.Buffer
+	must.Do(t, r.Text(&b, "latex"))
+	for _, want := range []string{`TL$_{\mathrm{SH}}$ & `, `B\_2 & `} { // the second is a name of the study
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s\nlacks %s", b.String(), want)
+		}
+	}
+}
