@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"hash"
+	"image"
 	"reflect"
 
 	"hgld/labels"
@@ -34,6 +35,10 @@ func (c *cutter) add(item Item, path labels.Path, keep bool) error {
 
 func (c *cutter) cut(item Item, path labels.Path, group int, keep bool) error {
 	size := min(item.Size, MaxImageBytes) // larger ones, and forged sizes, become failures
+	if part := item.Part; part != nil && part.Of.X > 0 && part.Of.Y > 0 {
+		box := part.Box.Intersect(image.Rectangle{Max: part.Of})
+		size = int64(float64(size) * float64(box.Dx()*box.Dy()) / float64(part.Of.X*part.Of.Y))
+	}
 	if p := c.last(); p == nil || p.group != group || c.s.ImagesPerShard > 0 && p.count == c.s.ImagesPerShard ||
 		c.s.ShardBytes > 0 && p.bytes+size > c.s.ShardBytes {
 		c.seal()
@@ -53,6 +58,9 @@ func (c *cutter) cut(item Item, path labels.Path, group int, keep bool) error {
 		item.SHA256}
 	if sum != "" {
 		line = append(line, sum)
+	}
+	if item.Part != nil {
+		line = append(line, item.Part)
 	}
 	text, err := json.Marshal(line)
 	if err != nil {

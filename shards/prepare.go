@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"strings"
@@ -101,13 +102,21 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 		return false, imageClass(err), err
 	}
 	row.Image, row.SHA256, row.W, row.H = data, sum, info.W, info.H
-	shrink := p.settings.ShortSide > 0 && min(info.W, info.H) > p.settings.ShortSide
-	if shrink || info.NeedsHEIF() || !p.settings.HeadersOnly {
+	part, err := item.Part.within(info)
+	if err != nil {
+		return false, DecodeFailure, err
+	}
+	short := min(info.W, info.H)
+	if part != nil {
+		short = min(part.Dx(), part.Dy())
+	}
+	shrink := p.settings.ShortSide > 0 && short > p.settings.ShortSide
+	if shrink || info.NeedsHEIF() || part != nil || !p.settings.HeadersOnly {
 		memory := min(int64(info.Memory), decodeMemory)
 		if err := p.memory.Acquire(ctx, memory); err != nil {
 			return false, ReadFailure, err
 		}
-		err := p.decode(row, info, shrink)
+		err := p.decode(row, info, part, shrink)
 		p.memory.Release(memory)
 		if err != nil {
 			return false, imageClass(err), err
@@ -116,11 +125,11 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 	return info.NeedsHEIF(), "", nil
 }
 
-// decode checks that all pixels can be read. If the image is to be made smaller, or is HEIC or AVIF, which
-// few readers of shards know, it replaces it by a JPEG.
-func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
+// decode checks that all pixels can be read. If the row is a part of the image, is to be made smaller, or is HEIC or
+// AVIF, which few readers of shards know, it replaces the image by a JPEG.
+func (p *preparer) decode(row *Row, info img.Info, part *image.Rectangle, shrink bool) error {
 	m, err := p.decoder.Decode(row.Image)
-	if err != nil || !shrink && !info.NeedsHEIF() {
+	if err != nil || !shrink && !info.NeedsHEIF() && part == nil {
 		return err
 	}
 	var changes string
@@ -128,13 +137,21 @@ func (p *preparer) decode(row *Row, info img.Info, shrink bool) error {
 		changes = fmt.Sprintf("converted from %s (sha256 %x) by %s, ", strings.ToUpper(info.Format), row.SHA256,
 			p.decoder.HEIF.Version())
 	}
+	w, h := info.W, info.H
+	if part != nil {
+		w, h = part.Dx(), part.Dy()
+		changes += fmt.Sprintf("cut to %d×%d at %d,%d of %d×%d, ", w, h, part.Min.X, part.Min.Y, info.W, info.H)
+		m = img.Crop(m, img.Reduced(*part, info.Reduction))
+	}
 	if shrink {
-		changes += fmt.Sprintf("resized from %d×%d, ", info.W, info.H)
-		if info.Reduction > 1 {
-			changes += fmt.Sprintf("decoded at 1/%d, ", info.Reduction)
-		}
+		changes += fmt.Sprintf("resized from %d×%d, ", w, h)
+	}
+	if info.Reduction > 1 {
+		changes += fmt.Sprintf("decoded at 1/%d, ", info.Reduction)
+	}
+	if shrink {
 		changes += "bicubic, "
-		if w, h := img.ShortSide(info.W, info.H, p.settings.ShortSide); w < m.W {
+		if w, h := img.ShortSide(w, h, p.settings.ShortSide); w < m.W {
 			m = img.Resize(m, w, h, img.Bicubic)
 		}
 	}

@@ -2,9 +2,12 @@ package shards
 
 import (
 	"context"
+	"fmt"
+	"image"
 	"io"
 	"iter"
 
+	"hgld/internal/img"
 	"hgld/labels"
 )
 
@@ -48,8 +51,33 @@ type Item struct {
 	SHA256  string // expected hash in hexadecimal; "" where none is known
 	Near    string // of a missing image: a file whose name is spelled almost like its own; "" if there is none
 
+	Part *Part // of the image that becomes the row; nil: all of it
+
 	// Open returns the image. If Missing is set, the error wraps fs.ErrNotExist and the
 	// item becomes a failure of class missing; the same holds for an item without Size.
 	// Several items may be open at once.
 	Open func() (io.ReadCloser, error)
+}
+
+// Part is a rectangle of an image that becomes an image of its own, as JPEG.
+type Part struct {
+	Of   image.Point     // size of the upright image that the box is of, in pixels; 0×0: not known
+	Box  image.Rectangle // in pixels; it may reach beyond the image
+	Name string          // of the part in its image
+}
+
+// within returns the rectangle of the part that lies in the image; nil for no part.
+func (p *Part) within(info img.Info) (*image.Rectangle, error) {
+	if p == nil {
+		return nil, nil
+	}
+	if p.Of != (image.Point{}) && p.Of != image.Pt(info.W, info.H) {
+		return nil, fmt.Errorf("the image has %d×%d pixels and the list with its box says %d×%d; take the image that was "+
+			"annotated", info.W, info.H, p.Of.X, p.Of.Y)
+	}
+	box := p.Box.Intersect(image.Rect(0, 0, info.W, info.H))
+	if box.Empty() {
+		return nil, fmt.Errorf("the box %v lies outside the image of %d×%d pixels", p.Box, info.W, info.H)
+	}
+	return &box, nil
 }

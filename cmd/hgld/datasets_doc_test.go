@@ -60,7 +60,7 @@ func publishedFolders(t *testing.T) {
 		"inshop/Img/img.zip": zipped.String(), "labels.csv": labelFile,
 		"coco/val2017/1.jpg": drawing,
 		"coco/annotations/instances_val2017.json": `{"images": [{"id": 1, "file_name": "1.jpg"}], "annotations":
-			[{"image_id": 1, "category_id": 1}], "categories": [{"id": 1, "name": "cat", "supercategory": "animal"}]}`,
+			[{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 4, 4]}], "categories": [{"id": 1, "name": "cat", "supercategory": "animal"}]}`,
 		"photos/fruit/apple/1.jpg": drawing, "photos.csv": "path,fine,coarse\nphotos/fruit/apple/1.jpg,apple,fruit\n",
 		"inat2021/train_mini/00000_Plantae_Prunella_vulgaris/1.jpg": drawing,
 		"ranks.csv": "species,genus,family,order,class,phylum,kingdom\n00000_Plantae_Prunella_vulgaris," +

@@ -84,8 +84,11 @@ func (p projectRecords) Labels(path string) (*provenance.LabelsRecord, string, e
 var importAdvice = []advice{
 	kind(exitOK, datasetSetting),
 	kind(exitUsage, func(e *classes.OrderError) string {
-		return "name them finest first: --levels " + word(strings.Join(e.Right(), ",")) +
-			"; if the order is right, rename one of the two classes with equal names"
+		right := "; if the order is right, rename one of the two classes with equal names"
+		if e.ByNames() {
+			right = "; if the order is right, give the levels other names"
+		}
+		return "name them finest first: --levels " + word(strings.Join(e.Right(), ",")) + right
 	}),
 	kind(exitUsage, func(e *dataset.NotShardsError) string {
 		if !e.Buildable {

@@ -1,6 +1,7 @@
 package classes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,19 @@ func (e *OrderError) Right() []string {
 	right := slices.Clone(e.Levels)
 	slices.Reverse(right)
 	return right
+}
+
+// ByNames reports whether the names of the levels are the only evidence.
+func (e *OrderError) ByNames() bool { return e.sorted == nil }
+
+// Proposed returns columns in an order in which they may be named as levels: their own, unless their names say that
+// it is coarsest first.
+func Proposed(columns []string) []string {
+	var order *OrderError
+	if errors.As(CheckNames(columns), &order) {
+		return order.Right()
+	}
+	return columns
 }
 
 // UndecidedError reports levels of which several orders form a tree, but not the given one.

@@ -152,6 +152,16 @@ func DefaultDecoder() (*Decoder, error) {
 	return &Decoder{JPEG: jpeg, HEIF: heif}, err
 }
 
+// RepeatableDecoder is DefaultDecoder for pages and figures: pixels of the files that Go decodes are the same on every
+// machine.
+func RepeatableDecoder() (*Decoder, error) {
+	d, err := DefaultDecoder()
+	if d != nil {
+		d.GoFirst = true
+	}
+	return d, err
+}
+
 // JPEGName returns the name of the JPEG decoder.
 func (d *Decoder) JPEGName() string {
 	if d.JPEG == nil {

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,10 +35,15 @@ type cocoFile struct {
 	Images []struct {
 		ID       json.Number `json:"id"`
 		FileName string      `json:"file_name"`
+		W        int         `json:"width"`
+		H        int         `json:"height"`
 	} `json:"images"`
 	Annotations []struct {
+		ID       json.Number `json:"id"`
 		Image    json.Number `json:"image_id"`
 		Category json.Number `json:"category_id"`
+		Box      [4]float64  `json:"bbox"`    // x, y, width, height
+		Crowd    any         `json:"iscrowd"` // 1: the box is around several things
 	} `json:"annotations"`
 	Categories []cocoCategory `json:"categories"`
 }
@@ -66,16 +70,55 @@ func cocoFiles(folder string, patterns ...string) []string {
 	return nil
 }
 
+// cocoLists finds the annotation files in the folder or the archive, and its top.
+func (p *published) cocoLists(ctx context.Context, input string) ([]string, error) {
+	patterns := slices.Concat(cocoNames, cocoExports)
+	info, err := os.Stat(input)
+	if err == nil && info.IsDir() {
+		if found := cocoFiles(input, patterns...); found != nil {
+			return found, nil
+		}
+	} else if files, err := p.lists.list(ctx); err != nil {
+		return nil, err
+	} else {
+		tops, _ := p.lists.folders()
+		for _, top := range append([]string{""}, tops...) {
+			for _, pattern := range patterns {
+				var found []string
+				for _, f := range files {
+					name, below := strings.CutPrefix(f.path, top+"/")
+					if top == "" {
+						name, below = f.path, true
+					}
+					if fits, _ := path.Match(pattern, name); fits && below {
+						found = append(found, name)
+					}
+				}
+				if p.top = top; found != nil {
+					return found, nil
+				}
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s has no annotations/instances_*.json and no _annotations.coco.json; input must be the "+
+		"folder, .zip or .tar with the annotations", input)
+}
+
 // Open reads the annotations.
 func (COCO) Open(ctx context.Context, s Settings) (shards.Source, error) {
-	lists := cocoFiles(s.Input, slices.Concat(cocoNames, cocoExports)...)
-	if len(lists) == 0 {
-		return nil, fmt.Errorf("dataset: coco: %s has no annotations/instances_*.json and no _annotations.coco.json; input "+
-			"must be the unpacked folder with the annotations", s.Input)
-	}
+	return openCOCO(ctx, "coco", s, (*published).cocoImages)
+}
+
+// openCOCO reads the annotations and has add make the records of each file.
+func openCOCO(ctx context.Context, name string, s Settings,
+	add func(p *published, list string, f *cocoFile) error) (shards.Source, error) {
 	known := []level{{name: "category"}, {name: "supercategory"}}
-	return importer(ctx, "coco", s, known, lists, func(p *published) error {
+	return importer(ctx, name, s, known, nil, func(p *published) error {
 		p.sides = nil // training and test share their classes
+		lists, err := p.cocoLists(ctx, s.Input)
+		if err != nil {
+			return err
+		}
 		files := make([]cocoFile, len(lists))
 		tall := true
 		for i, list := range lists {
@@ -99,12 +142,40 @@ func (COCO) Open(ctx context.Context, s Settings) (shards.Source, error) {
 			p.notes = append(p.notes, "not every category has a supercategory, so category is the only level")
 		}
 		for i, list := range lists {
-			if err := p.cocoImages(list, &files[i]); err != nil {
+			if err := files[i].check(); err != nil {
+				return fmt.Errorf("%s: %w", list, err)
+			}
+			if err := add(p, list, &files[i]); err != nil {
 				return fmt.Errorf("%s: %w", list, err)
 			}
 		}
 		return p.checkComplete(nil, "")
 	})
+}
+
+// check returns an error for a file whose parts do not fit together.
+func (f *cocoFile) check() error {
+	used := f.used()
+	for i, a := range f.Annotations {
+		c, known := used[a.Category]
+		if !known {
+			return fmt.Errorf("annotation %d has the category %.20q, which is not among the categories", i, a.Category)
+		}
+		if c.Name == "" || strings.ContainsRune(c.Name, 0) {
+			return fmt.Errorf("category %s has no name", c.ID)
+		}
+	}
+	for i := range f.Images {
+		image := &f.Images[i]
+		if image.FileName == "" {
+			return fmt.Errorf("image %d has no file_name", i)
+		}
+		image.FileName = strings.ReplaceAll(image.FileName, `\`, "/") // as programs on Windows write it
+	}
+	if len(f.Images) == 0 {
+		return errors.New("no images are listed")
+	}
+	return nil
 }
 
 // cocoFolder returns the folder of the images of a file: that of the file, or one called like the file or images. The
@@ -114,7 +185,7 @@ func (p *published) cocoFolder(list string, f *cocoFile) string {
 	folders := []string{path.Dir(list), name, path.Join("images", name), "images", "data", "."}
 	for _, folder := range folders {
 		for _, image := range f.Images[:min(100, len(f.Images))] {
-			if _, err := p.images.find(path.Join(p.top, folder, filepath.ToSlash(image.FileName))); err == nil {
+			if _, err := p.images.find(path.Join(p.top, folder, image.FileName)); err == nil {
 				return folder
 			}
 		}
@@ -136,47 +207,42 @@ func (f *cocoFile) used() map[json.Number]cocoCategory {
 	return used
 }
 
+// cocoRecord is the record of an image, or of a part of it that has a class.
+func (p *published) cocoRecord(list, folder string, f *cocoFile, i int, class cocoCategory) record {
+	r := record{path: path.Join(folder, f.Images[i].FileName), where: fmt.Sprintf("%s: image %d", list, i),
+		split: cmp.Or(splitIn(path.Base(list)), splitIn(path.Dir(list)), labels.Train)}
+	if class.Name != "" {
+		r.names = p.levelClasses(map[string]string{"category": class.Name, "supercategory": class.Supercategory})
+	}
+	return r
+}
+
 // cocoImages adds the images of a file.
 func (p *published) cocoImages(list string, f *cocoFile) error {
 	boxes, used := map[json.Number]map[json.Number]bool{}, f.used()
-	for i, a := range f.Annotations {
-		if _, known := used[a.Category]; !known {
-			return fmt.Errorf("annotation %d has the category %.20q, which is not among the categories", i, a.Category)
-		}
+	for _, a := range f.Annotations {
 		if boxes[a.Image] == nil {
 			boxes[a.Image] = map[json.Number]bool{}
 		}
 		boxes[a.Image][a.Category] = true
 	}
-	split := cmp.Or(splitIn(path.Base(list)), splitIn(path.Dir(list)), labels.Train)
 	folder, several := p.cocoFolder(list, f), 0
 	for i, image := range f.Images {
-		r := record{path: path.Join(folder, filepath.ToSlash(image.FileName)), split: split,
-			where: fmt.Sprintf("%s: image %d", list, i)}
-		if image.FileName == "" {
-			return fmt.Errorf("image %d has no file_name", i)
-		}
+		var class cocoCategory
 		switch of := slices.Collect(maps.Keys(boxes[image.ID])); len(of) {
 		case 0:
 		case 1:
-			c := used[of[0]]
-			if c.Name == "" || strings.ContainsRune(c.Name, 0) {
-				return fmt.Errorf("category %s has no name", c.ID)
-			}
-			r.names = p.levelClasses(map[string]string{"category": c.Name, "supercategory": c.Supercategory})
+			class = used[of[0]]
 		default:
 			several++
 		}
-		if err := p.add(r); err != nil {
+		if err := p.add(p.cocoRecord(list, folder, f, i, class)); err != nil {
 			return fmt.Errorf("image %d: %w", i, err)
 		}
 	}
-	if len(f.Images) == 0 {
-		return errors.New("no images are listed")
-	}
 	if several > 0 {
-		p.notes = append(p.notes, fmt.Sprintf("%s: images whose boxes have several categories, which have no class here: %d",
-			list, several))
+		p.notes = append(p.notes, fmt.Sprintf("%s: images whose boxes have several categories, which have no class here: "+
+			"%d; coco-crops makes an image of each box", list, several))
 	}
 	return nil
 }

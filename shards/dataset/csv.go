@@ -227,7 +227,7 @@ func (src *csvSource) setColumns(header []string, names Columns) error {
 	case src.labels != nil && c.landmark < 0:
 		return setting("columns.landmark")("no column landmark_id among %s to join the labels by", shortList(header))
 	case src.labels == nil && len(c.levels) == 0:
-		return setting("levels", strings.Join(src.unusedColumns(header), ","))(
+		return setting("levels", strings.Join(classes.Proposed(src.unusedColumns(header)), ","))(
 			"no label columns level_0, level_1 … among %s", shortList(header))
 	}
 	return nil

@@ -77,6 +77,7 @@ var All = registry.Table[Importer]{
 		Value: Aircraft{}},
 	{Name: "coco", About: "annotations in the format of COCO, each image with the class of its boxes: category < " +
 		"supercategory", Value: COCO{}},
+	{Name: "coco-crops", About: "the same annotations, an image of each box", Value: COCOCrops{}},
 	{Name: "dyml", About: "DyML-Vehicle, -Animal or -Product: fine < middle < coarse; levels fine for the benchmark " +
 		"of that level", Value: DyML{}},
 	{Name: "in-shop", About: "DeepFashion In-shop, by list_eval_partition.txt: item < category; splits train, query, " +

@@ -57,6 +57,7 @@ type record struct {
 	id         string // "": by the path
 	landmark   labels.LandmarkID
 	attributes *shards.Attributes // nil: none
+	part       *shards.Part       // nil: the whole image
 }
 
 type seen struct {
@@ -88,7 +89,8 @@ func openPublished(ctx context.Context, s Settings, known []level, marks ...stri
 		return nil, err
 	}
 	p.images = p.lists
-	if p.top, err = topWith(p.lists, marks); err != nil {
+	if len(marks) == 0 { // the caller finds the lists
+	} else if p.top, err = topWith(p.lists, marks); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", s.Input, err), p.Close())
 	}
 	if s.Images != "" {
@@ -401,6 +403,10 @@ func (p *published) Items(ctx context.Context) iter.Seq2[shards.Item, error] {
 				Landmark: r.landmark, Where: r.where}
 			if r.attributes != nil {
 				item.Attributes = *r.attributes
+			}
+			if item.Part = r.part; r.part != nil {
+				item.Path += "#" + r.part.Name
+				item.ID = shards.NewImageID(item.Path)
 			}
 			err := ctx.Err()
 			if err == nil {

@@ -34,6 +34,8 @@ func (p *Pictures) Points() *texttable.Table { return &p.Table }
 type Album struct {
 	Image func(ctx context.Context, id string) ([]byte, error) // returns the encoded image of an id
 	Side  float64                                              // longer side of a picture on the sheet, in millimetres
+
+	decoder *img.Decoder // nil until the first image
 }
 
 // pixelsPerMillimetre is the resolution of pictures: 300 dots an inch.
@@ -50,11 +52,14 @@ func (a *Album) tile(ctx context.Context, id string, box image.Rectangle) (repor
 
 // decode decodes an image, cuts it to a box, and scales it down.
 func (a *Album) decode(id string, data []byte, box image.Rectangle) (report.Tile, error) {
-	var d img.Decoder
-	if heif, err := img.DefaultHEIF(); err == nil {
-		d.HEIF = heif
+	if a.decoder == nil {
+		d, err := img.RepeatableDecoder()
+		if err != nil {
+			return report.Tile{}, err
+		}
+		a.decoder = d
 	}
-	m, err := d.Decode(data)
+	m, err := a.decoder.Decode(data)
 	if err != nil {
 		return report.Tile{}, fmt.Errorf("%s: %w", id, err)
 	}

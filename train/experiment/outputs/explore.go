@@ -117,6 +117,10 @@ func (x *explored) write(ctx context.Context, path string, out *report.Page) err
 func (x *explored) pictures(ctx context.Context, path string, unshown *UnshownError) (kept map[string]bool, err error) {
 	n := min(len(x.images), pagePictures)
 	small, failed := make([][]byte, n), make([]error, n)
+	decoder, err := img.RepeatableDecoder()
+	if err != nil {
+		return nil, err
+	}
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -127,7 +131,7 @@ func (x *explored) pictures(ctx context.Context, path string, unshown *UnshownEr
 			for i := range next {
 				data, err := x.images[i](x.Items[i])
 				if err == nil {
-					data, err = thumbnail(data)
+					data, err = thumbnail(decoder, data)
 				}
 				small[i], failed[i] = data, err
 			}
@@ -209,22 +213,10 @@ func removePictures(folder string, kept map[string]bool) error {
 }
 
 // thumbnail scales an image file down to a small JPEG.
-func thumbnail(data []byte) ([]byte, error) {
-	m, err := new(img.Decoder).Small(data, pictureSide, img.Bicubic)
-	if errors.Is(err, img.ErrNoHEIF) {
-		m, err = smallHEIF(data)
-	}
+func thumbnail(d *img.Decoder, data []byte) ([]byte, error) {
+	m, err := d.Small(data, pictureSide, img.Bicubic)
 	if err != nil {
 		return nil, err
 	}
 	return img.EncodeJPEG(m, 80, nil) // a profile may be larger than the picture
-}
-
-// smallHEIF is Small for HEIC and AVIF, where there is a decoder.
-func smallHEIF(data []byte) (*img.RGB, error) {
-	d, err := img.DefaultHEIF()
-	if err != nil {
-		return nil, err
-	}
-	return (&img.Decoder{HEIF: d}).Small(data, pictureSide, img.Bicubic)
 }
