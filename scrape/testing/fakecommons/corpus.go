@@ -2,6 +2,7 @@ package fakecommons
 
 import (
 	"fmt"
+	"strings"
 
 	"hgld/labels"
 )
@@ -9,7 +10,8 @@ import (
 // Corpus returns n categories in roughly the proportions of GLDv2. Of a hundred, five are
 // category redirects, two hard redirects, two missing, one is a disambiguation page, twelve
 // have a main topic, and six have an item without "instance of". Most of the others have
-// one value out of 6,000 classes. The titles use several scripts.
+// one value out of 6,000 classes, which are called after their groups: "old alpine church". The
+// titles use several scripts.
 func Corpus(n int) []Category {
 	all := make([]Category, n)
 	for i := range all {
@@ -25,13 +27,36 @@ var corpusNames = []string{
 	"Wat %d & Garden", "Castle \"%d\"?", "مسجد %d",
 }
 
+// corpusKinds are what the groups of classes are kinds of, and corpusGroups the groups: group g is of kind g%6.
+var (
+	corpusKinds = []string{"religious building", "fortification", "transport structure", "cultural venue", "memorial",
+		"landform"}
+	corpusGroups = strings.Split("church, castle, bridge, museum, cemetery, mountain, chapel, fort, viaduct, theatre, monument, lake, "+
+		"cathedral, fortress, aqueduct, library, statue, island, basilica, citadel, tunnel, art gallery, "+
+		"obelisk, bay, monastery, city wall, railway station, concert hall, mausoleum, beach, abbey, city "+
+		"gate, lighthouse, opera house, tomb, waterfall, mosque, bastion, harbour, stadium, war memorial, "+
+		"cave, synagogue, keep, canal, racecourse, cenotaph, valley, temple, watchtower, lock, arena, "+
+		"fountain, river, shrine, palisade, pier, cinema, column, glacier, pagoda, moat, airport, zoo, bust, "+
+		"cape, minster, blockhouse, tramway, amphitheatre, plaque, hill, baptistery, barracks, ferry "+
+		"terminal, circus, cairn, volcano", ", ")
+)
+
+// corpusClass returns the name of class n, which is a subclass of group n%78.
+func corpusClass(n int) string {
+	places := []string{"alpine", "coastal", "rural", "urban", "royal", "sacred", "medieval", "ancient", "protected",
+		"abandoned", "national"}
+	sizes := []string{"", "great ", "little ", "upper ", "lower ", "old ", "new "}
+	groups := len(corpusGroups)
+	return sizes[n/groups/len(places)] + places[n/groups%len(places)] + " " + corpusGroups[n%groups]
+}
+
 func corpusCategory(i int, all []Category) Category {
 	c := Category{Landmark: labels.LandmarkID(i), Title: "Category:" + fmt.Sprintf(corpusNames[i%len(corpusNames)], i),
 		Item: fmt.Sprintf("Q%d", 10_000_000+i), Claims: corpusPlace(i)}
 	class := (i * 7919) % corpusClasses
-	c.Values = []Value{{Text: fmt.Sprintf("class %d", class)}}
+	c.Values = []Value{{Text: corpusClass(class)}}
 	if i%9 == 0 {
-		c.Values = append(c.Values, Value{Text: fmt.Sprintf("class %d", (class+1)%corpusClasses)})
+		c.Values = append(c.Values, Value{Text: corpusClass((class + 1) % corpusClasses)})
 	}
 	if i%11 == 0 {
 		c.Values[0].Qualifiers = []string{fmt.Sprintf("%d–%d", 1000+i%900, 1901+i%100)}

@@ -2,8 +2,6 @@ package fakecommons
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 )
 
 // Item is a class or a place: an item of Wikidata that is not a category's.
@@ -102,38 +100,36 @@ const (
 	corpusTowns      = 4000
 )
 
-var corpusClass = regexp.MustCompile(`^class (\d+)$`)
-
 // CorpusItems returns the classes and places of Corpus(n): every class is a subclass of one of 78
 // groups, and these of six kinds, which are all an "entity". Every tenth group is a subclass of another
 // group too, and two groups are subclasses of one another. Towns lie in regions, regions in countries,
 // and countries have a continent.
 func CorpusItems(categories []Category) []Item {
 	var all []Item
-	used := map[string]bool{}
+	groups := map[string]string{} // of the classes that are not there yet
+	for n := range corpusClasses {
+		groups[corpusClass(n)] = corpusGroups[n%len(corpusGroups)]
+	}
 	for _, c := range categories {
 		for _, v := range c.Values {
-			m := corpusClass.FindStringSubmatch(v.Text)
-			if m == nil || used[v.Text] {
-				continue
+			if group := groups[v.Text]; group != "" {
+				all = append(all, Item{Label: v.Text, Claims: Links("P279", group)})
+				delete(groups, v.Text)
 			}
-			used[v.Text] = true
-			n, _ := strconv.Atoi(m[1])
-			all = append(all, Item{Label: v.Text, Claims: Links("P279", fmt.Sprintf("group %d", n%78))})
 		}
 	}
-	for g := range 78 {
-		above := []string{fmt.Sprintf("kind %d", g%6)}
+	for g, group := range corpusGroups {
+		above := []string{corpusKinds[g%len(corpusKinds)]}
 		if g%10 == 0 {
-			above = append(above, fmt.Sprintf("group %d", (g+1)%78))
+			above = append(above, corpusGroups[(g+1)%len(corpusGroups)])
 		}
 		if g == 1 {
-			above = append(above, "group 0") // which is a subclass of group 1
+			above = append(above, corpusGroups[0]) // which is a subclass of group 1
 		}
-		all = append(all, Item{Label: fmt.Sprintf("group %d", g), Claims: Links("P279", above...)})
+		all = append(all, Item{Label: group, Claims: Links("P279", above...)})
 	}
-	for k := range 6 {
-		all = append(all, Item{Label: fmt.Sprintf("kind %d", k), Claims: Links("P279", "entity")})
+	for _, kind := range corpusKinds {
+		all = append(all, Item{Label: kind, Claims: Links("P279", "entity")})
 	}
 	for t := range corpusTowns {
 		claims := Links("P131", fmt.Sprintf("region %d", t%corpusRegions))
