@@ -31,7 +31,7 @@ func runCurateCompare(c *cli.Context, j *job) error {
 	}
 	var sides [2]*format.Document
 	for i, path := range j.args {
-		if sides[i], err = readFormat(c, path); err != nil {
+		if sides[i], err = readFormat(c, j, path); err != nil {
 			return err
 		}
 		if err := countByDraft(c, sides[i], draft, true); err != nil {

@@ -73,7 +73,7 @@ func runCurateExport(c *cli.Context, j *job) error {
 	if !own {
 		path = j.args[0]
 	}
-	d, err := readFormat(c, path)
+	d, err := readFormat(c, j, path)
 	if err != nil {
 		if own && errors.Is(err, fs.ErrNotExist) {
 			return withHint(err, "`hgld curate apply` makes it; or name the file to export")

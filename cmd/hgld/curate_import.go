@@ -44,7 +44,7 @@ func curateImportCommand() *cli.Command {
 func formatFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonFlags(),
 		&cli.StringFlag{Name: "format", Usage: "`FORMAT` of the file, if it is not recognised: " +
-			strings.Join(format.Formats.Names(), ", ")},
+			strings.Join(format.Formats.Names(), ", ") + "; skos:fr takes French names"},
 		&cli.StringFlag{Name: "split", Usage: "`SPLIT` of a label file, if neither a column nor its name says it"},
 	), more...)
 }
@@ -109,9 +109,9 @@ func curateFiles(c *cli.Context, j *job) (draft, out string, err error) {
 }
 
 // readFormat reads a file of any format.
-func readFormat(c *cli.Context, path string) (*format.Document, error) {
+func readFormat(c *cli.Context, j *job, path string) (*format.Document, error) {
 	if name := c.String("format"); name != "" {
-		if _, err := format.Formats.Get("format", name); err != nil {
+		if _, err := format.Named(name); err != nil {
 			return nil, withCode(exitUsage, err)
 		}
 	}
@@ -123,7 +123,13 @@ func readFormat(c *cli.Context, path string) (*format.Document, error) {
 		return nil, err
 	}
 	d, err := format.Read(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))})
-	return d, formatHint(err, path)
+	if err != nil {
+		return nil, formatHint(err, path)
+	}
+	if language, others := d.Languages(); len(others) > 0 {
+		j.log("%s: its names are in %s; another language: --format skos:%s", path, language, strings.Join(others, ", skos:"))
+	}
+	return d, nil
 }
 
 // formatHint adds the next step to the error of a file that cannot be read.
@@ -152,7 +158,7 @@ func runCurateImport(c *cli.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	d, err := readFormat(c, j.args[0])
+	d, err := readFormat(c, j, j.args[0])
 	if err != nil {
 		return err
 	}

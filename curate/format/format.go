@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"hgld/internal/registry"
 	"hgld/labels"
@@ -41,8 +42,9 @@ type Document struct {
 	form labels.Form // form to write Table in; "" for the form it was read in
 	read string      // name of the format that the document was read in
 
-	separated string // how its columns were separated, if not by commas
-	language  string // of its names, if they are of one
+	separated string   // how its columns were separated, if not by commas
+	language  string   // of its names, if they are of one
+	languages []string // others that names are in
 
 	place func(tag string) (row int, column string) // of a tag in the file; nil if the format does not know
 }
@@ -135,6 +137,20 @@ func noText(data []byte, name string) error {
 	return fmt.Errorf("%s:%d: contains a zero byte: the file is damaged, or not in UTF-8", name, line)
 }
 
+// Named returns the format of a name, to which SKOS may add the language of the names that are read: skos:fr.
+func Named(name string) (Format, error) {
+	base, language, chosen := strings.Cut(name, ":")
+	if !chosen || base != "skos" || language == "" {
+		return Formats.Get("format", name)
+	}
+	f, err := Formats.Get("format", base)
+	f.Read = func(data []byte, name string, o labels.ReadOptions) (*Document, error) {
+		return readSKOSIn(data, name, primary(language))
+	}
+	f.lint = lintNames(f.Read)
+	return f, err
+}
+
 // choose returns a format by its name or, if that is "", the format that the data look
 // like.
 func choose(data []byte, name, format string) (string, Format, error) {
@@ -146,7 +162,8 @@ func choose(data []byte, name, format string) (string, Format, error) {
 		}
 		format = Detect(data)
 	}
-	f, err := Formats.Get("format", format)
+	f, err := Named(format)
+	format, _, _ = strings.Cut(format, ":")
 	return format, f, err
 }
 
@@ -268,6 +285,9 @@ func (d *Document) ReadAs() string {
 	}
 	return text
 }
+
+// Languages returns the language of the names, and the others that the file has.
+func (d *Document) Languages() (language string, others []string) { return d.language, d.languages }
 
 // Groups returns the names of the groups in their order.
 func (d *Document) Groups() []string {

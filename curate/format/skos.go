@@ -149,7 +149,13 @@ func (d *Document) writeConcept(b *bufio.Writer, l int, c *labels.Class, extra m
 }
 
 func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error) {
+	return readSKOSIn(data, name, "")
+}
+
+// readSKOSIn reads SKOS with the names of a language; "": that of most concepts.
+func readSKOSIn(data []byte, name, language string) (*Document, error) {
 	g := newGraph(name)
+	g.language = language
 	if err := parseTurtle(data, name, g.add); err != nil {
 		return nil, err
 	}
@@ -157,10 +163,11 @@ func readSKOS(data []byte, name string, _ labels.ReadOptions) (*Document, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.chooseLanguage(levels); err != nil {
+	others, err := g.chooseLanguage(levels)
+	if err != nil {
 		return nil, err
 	}
-	d := &Document{language: g.language, Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
+	d := &Document{language: g.language, languages: others, Hierarchy: &labels.Hierarchy{Version: labels.HierarchyVersion,
 		Levels: make([]labels.Level, len(levels))}}
 	at := map[string][2]int{} // concept -> level, position
 	for l, level := range levels {
@@ -236,9 +243,10 @@ func primary(tag string) string {
 	return language
 }
 
-// chooseLanguage chooses the language in which most concepts have a name, or English of several. A concept without a
-// name in it, and without one of no language, is an error: names of several languages would look like one vocabulary.
-func (g *graph) chooseLanguage(levels []conceptLevel) error {
+// chooseLanguage chooses the language in which most concepts have a name, or English of several, unless one is chosen,
+// and returns the others. A concept without a name in it, and without one of no language, is an error: names of several
+// languages would look like one vocabulary.
+func (g *graph) chooseLanguage(levels []conceptLevel) (others []string, err error) {
 	counts := map[string]int{}
 	for _, level := range levels {
 		for _, c := range level.concepts {
@@ -253,7 +261,15 @@ func (g *graph) chooseLanguage(levels []conceptLevel) error {
 			}
 		}
 	}
-	for _, language := range slices.Sorted(maps.Keys(counts)) {
+	which := "the language of most names"
+	if g.language != "" {
+		which = "the chosen language"
+	}
+	others = slices.Sorted(maps.Keys(counts))
+	for _, language := range others {
+		if which == "the chosen language" {
+			break
+		}
 		if n, best := counts[language], counts[g.language]; n > best || n == best && language == "en" {
 			g.language = language
 		}
@@ -267,10 +283,11 @@ func (g *graph) chooseLanguage(levels []conceptLevel) error {
 		}
 	}
 	if len(lacking) > 0 {
-		return g.errorf(lacking[0], "%d concepts have no skos:prefLabel in %.20q, the language of most names, the first "+
-			"is %s; add these names, or remove the concepts", len(lacking), g.language, iri(lacking[0]))
+		return nil, g.errorf(lacking[0], "%d concepts have no skos:prefLabel in %.20q, %s, the first is %s; add these names, "+
+			"remove the concepts, or choose another of the languages %s", len(lacking), g.language, which, iri(lacking[0]),
+			strings.Join(others, ", "))
 	}
-	return nil
+	return slices.DeleteFunc(others, func(l string) bool { return l == g.language }), nil
 }
 
 // extra lists the parents of concepts after their first.

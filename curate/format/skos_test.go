@@ -149,6 +149,29 @@ ex:c a skos:Concept ; skos:prefLabel "c" ; skos:broader ex:n .
 	}
 }
 
+// Another language than that of most names can be chosen, and an error names those that there are.
+func TestTheLanguageOfAThesaurusIsChosen(t *testing.T) {
+	const text = "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix ex: <http://e/> .\n" +
+		"ex:n a skos:Concept ; skos:prefLabel \"Natur\"@de, \"nature\"@fr .\n" +
+		"ex:l a skos:Concept ; skos:prefLabel \"See\"@de, \"lac\"@fr-CA, \"lago\"@it ; skos:broader ex:n .\n"
+	d, err := Read([]byte(text), "t.ttl", "skos:fr", labels.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	language, others := d.Languages()
+	if got := rowsOf(d.Hierarchy); !slices.Equal(got, []row{{tag: "lac", group: "nature"}}) || language != "fr" ||
+		!slices.Equal(others, []string{"de", "it"}) || d.read != "skos" {
+		t.Errorf("%q in %s beside %q as %s", got, language, others, d.read)
+	}
+	for format, want := range map[string]string{"skos:it": `1 concepts have no skos:prefLabel in "it", the chosen language`,
+		"skos:xx": "choose another of the languages de, fr, it", "skos:": "unknown format", "sheet:fr": "unknown format"} {
+		if _, err := Read([]byte(text), "t.ttl", format, labels.ReadOptions{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", format, err, want)
+		}
+	}
+}
+
 // N-Triples are Turtle, and RDF/XML is named with the way to convert it.
 func TestOtherSyntaxesOfRDF(t *testing.T) {
 	const triples = "# made elsewhere\n<http://e/a> <" + rdfNS + "type> <" + skosNS + "Concept> .\n" +
