@@ -120,10 +120,10 @@ var importAdvice = []advice{
 // datasetSetting is the hint for a data set that another setting of its importer would mend.
 func datasetSetting(e *dataset.SettingError) string {
 	value := func(otherwise string) string {
-		if len(e.Values) == 0 {
-			return otherwise
+		if all := strings.Join(e.Values, ""); all != "" {
+			return word(all)
 		}
-		return word(strings.Join(e.Values, ""))
+		return otherwise
 	}
 	switch {
 	case e.Setting == "levels":
