@@ -109,8 +109,8 @@ func TestBoxesBecomeImages(t *testing.T) {
 		}
 	}
 	failures := string(must.Get(os.ReadFile(filepath.Join(out, "failures.jsonl")))(t))
-	for _, want := range []string{"a.png#3", "lies outside the image of 64×32", "b.png#4", "64×32 pixels and the list with " +
-		"its box says 64×48"} {
+	for _, want := range []string{"a.png#3", "lies outside the image of 64×32", "b.png#4", "64×32 pixels and the list " +
+		"with its box says 64×48"} {
 		if !strings.Contains(failures, want) {
 			t.Errorf("failures %s, want %s", failures, want)
 		}

@@ -31,9 +31,9 @@ var corpusNames = []string{
 var (
 	corpusKinds = []string{"religious building", "fortification", "transport structure", "cultural venue", "memorial",
 		"landform"}
-	corpusGroups = strings.Split("church, castle, bridge, museum, cemetery, mountain, chapel, fort, viaduct, theatre, monument, lake, "+
-		"cathedral, fortress, aqueduct, library, statue, island, basilica, citadel, tunnel, art gallery, "+
-		"obelisk, bay, monastery, city wall, railway station, concert hall, mausoleum, beach, abbey, city "+
+	corpusGroups = strings.Split("church, castle, bridge, museum, cemetery, mountain, chapel, fort, viaduct, "+
+		"theatre, monument, lake, cathedral, fortress, aqueduct, library, statue, island, basilica, citadel, tunnel, "+
+		"art gallery, obelisk, bay, monastery, city wall, railway station, concert hall, mausoleum, beach, abbey, city "+
 		"gate, lighthouse, opera house, tomb, waterfall, mosque, bastion, harbour, stadium, war memorial, "+
 		"cave, synagogue, keep, canal, racecourse, cenotaph, valley, temple, watchtower, lock, arena, "+
 		"fountain, river, shrine, palisade, pier, cinema, column, glacier, pagoda, moat, airport, zoo, bust, "+
