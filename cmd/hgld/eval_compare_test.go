@@ -100,6 +100,11 @@ func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	revisitedFiles(t, `{"gnd": [{"easy": [1], "hard": [3], "junk": [0]}, {"easy": [], "hard": [4], "junk": []}]}`)
 	args := []string{"eval", "run", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--qrels", "gnd.json"}
 	code, out, errs := run(t, append(args, "--json")...)
+	for _, flag := range []string{"--out=r.json", "--report=r.html", "--trec=t", "--per-query"} {
+		if code, _, errs := run(t, append(args, flag)...); code != exitUsage || !strings.Contains(errs, "is printed and not written") {
+			t.Errorf("%s: exit code %d\n%s", flag, code, errs)
+		}
+	}
 	var rows []revisitedRow
 	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil {
 		t.Fatalf("exit code %d, %v\n%s", code, err, errs)

@@ -79,7 +79,7 @@ Next: %s, then
   hgld run         every stage in order
 `
 	landmarksNext = `put the category list of your landmarks beside it as categories.csv
-(for GLDv2: train_label_to_category.csv)`
+(for GLDv2: train_label_to_category.csv, which hgld shards fetch gldv2 --tables fetches)`
 )
 
 const commentedHead = `# A project of hgld. Every setting is listed with its default; remove the # in

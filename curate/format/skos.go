@@ -282,12 +282,13 @@ func (g *graph) chooseLanguage(levels []conceptLevel) (others []string, err erro
 			}
 		}
 	}
+	others = slices.DeleteFunc(others, func(l string) bool { return l == g.language })
 	if len(lacking) > 0 {
 		return nil, g.errorf(lacking[0], "%d concepts have no skos:prefLabel in %.20q, %s, the first is %s; add these "+
 			"names, remove the concepts, or choose another of the languages %s", len(lacking), g.language, which,
 			iri(lacking[0]), strings.Join(others, ", "))
 	}
-	return slices.DeleteFunc(others, func(l string) bool { return l == g.language }), nil
+	return others, nil
 }
 
 // extra lists the parents of concepts after their first.
