@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
@@ -66,6 +68,16 @@ func scrapeStageOf(run func(*job, *scrapeSettings) error) pipeline.StageOf[scrap
 		},
 		Run:   onJob(run),
 		Check: (*scrapeSettings).check,
+		Note: func(p *pipeline.Project, s *scrapeSettings, st pipeline.State) (string, error) {
+			_, err := os.Lstat(filepath.Join(s.State, "scrape.db"))
+			switch {
+			case st.State != pipeline.Absent || errors.Is(err, fs.ErrNotExist):
+				return "", nil
+			case err != nil:
+				return "", err
+			}
+			return p.Named([]string{s.State})[0] + " has the responses of a stopped scrape: repeat its command to go on", nil
+		},
 	})
 }
 
