@@ -63,6 +63,12 @@ func TestImagesFitThePanelAndFollowTheLabel(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	b.Until("it is large", isLarge)
+	if !awaited[bool](b, `new Promise((done) => {
+		for (let i = 0; i < 2; i++) document.getElementById("openonly").click(); // the page draws the same again
+		requestAnimationFrame(() => requestAnimationFrame(() => done(!document.querySelector(".enlarged").hidden)));
+	})`) {
+		t.Error("it is gone when the page draws, with the pointer on it")
+	}
 	b.Mouse(input.DispatchMouseEventTypeMouseMoved, [2]float64{5, 5}, 0)
 	b.Until("it is gone", `document.querySelector(".enlarged").hidden`)
 	b.Keys("I")

@@ -37,11 +37,11 @@ export class Thumbnails {
 // covers no part of the row that it belongs to.
 export class Enlarged {
   constructor(app) {
-    Object.assign(this, {app, on: false, box: h('div', {class: 'enlarged', 'aria-hidden': 'true', hidden: true})});
+    Object.assign(this, {app, on: false, under: null, box: h('div', {class: 'enlarged', 'aria-hidden': 'true', hidden: true})});
     document.body.append(this.box);
     const over = (e) => e.target.closest?.('.thumbnail img, .pictures img');
-    document.addEventListener('pointerover', (e) => { const img = over(e); if (img) this.show(img.src, img.getBoundingClientRect()); });
-    document.addEventListener('pointerout', (e) => { if (over(e)) this.draw(); });
+    document.addEventListener('pointerover', (e) => { if (over(e)) this.point(over(e)); });
+    document.addEventListener('pointerout', (e) => { if (over(e)) this.point(null); });
   }
 
   toggle() {
@@ -50,8 +50,11 @@ export class Enlarged {
     this.app.view.draw();
   }
 
-  // draw shows the image of the current label, or none.
+  point(img) { this.under = img; this.draw(); }
+
+  // draw shows the image under the pointer, else that of the current label, or none. The page draws at any time.
   draw() {
+    if (this.under?.isConnected) { this.show(this.under.src, this.under.getBoundingClientRect()); return; }
     const i = this.app.view.current(), name = this.on && i !== undefined ? this.app.thumbnails.of(i) : '';
     const row = byId(`cell-${this.app.view.grid.at}`);
     if (name && row) this.show(`/image/${encodeURIComponent(name)}`, row.getBoundingClientRect());
