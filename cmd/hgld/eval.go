@@ -115,8 +115,8 @@ func evalRunCommand() *cli.Command {
 			return runEvalExport(j, s, prefix)
 		case s.Files.Qrels != "" && s.Files.QrelsUsage == "" && qrels.IsGroundTruth(s.Files.Qrels):
 			if c.IsSet("out") || s.Outputs.Report != "" || s.Outputs.TREC != "" || s.Measures.PerQuery {
-				return withHint(usagef("the table of %s is printed and not written: leave out --out, --report, --trec and --per-query",
-					s.Files.Qrels), "to keep the values of every query: hgld eval landmarks, or one protocol with "+
+				return withHint(usagef("the table of %s is printed and not written: leave out --out, --report, --trec "+
+					"and --per-query", s.Files.Qrels), "to keep the values of every query: hgld eval landmarks, or one protocol with "+
 					"-o qrels_usage=medium and --labels, a table of the ids")
 			}
 			return j.runRevisited(s)

@@ -101,7 +101,8 @@ func TestRevisitedRemovesJunkFromTheRanking(t *testing.T) {
 	args := []string{"eval", "run", "--embeddings", "q.npy", "--gallery-embeddings", "g.npy", "--qrels", "gnd.json"}
 	code, out, errs := run(t, append(args, "--json")...)
 	for _, flag := range []string{"--out=r.json", "--report=r.html", "--trec=t", "--per-query"} {
-		if code, _, errs := run(t, append(args, flag)...); code != exitUsage || !strings.Contains(errs, "is printed and not written") {
+		code, _, errs := run(t, append(args, flag)...)
+		if code != exitUsage || !strings.Contains(errs, "is printed and not written") {
 			t.Errorf("%s: exit code %d\n%s", flag, code, errs)
 		}
 	}

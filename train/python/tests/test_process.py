@@ -19,6 +19,7 @@ import torch
 
 import hgld
 import hgld.torch as ht
+from hgld import _evaluate
 
 
 def python(code: str, timeout: float = 120) -> str:
@@ -202,6 +203,45 @@ def test_an_interrupt_ends_a_training() -> None:
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "interrupted\n"
     assert child.returncode == 0
+
+
+def test_an_interrupt_while_the_thread_starts_begins_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            raise KeyboardInterrupt
+
+    called: list[int] = []
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _evaluate._interruptible(lambda: called.append(1) or 0, lambda: None)  # type: ignore[func-returns-value]
+    for thread in threading.enumerate():
+        if thread.name == "hgld":
+            thread.join(60)
+    assert called == []
+
+
+def test_interrupts_wait_for_the_end_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(threading.Thread):
+        interrupts = 3
+
+        def join(self, timeout: float | None = None) -> None:
+            if self.interrupts:
+                self.interrupts -= 1
+                raise KeyboardInterrupt
+            super().join(timeout)
+
+    stop, ended = threading.Event(), threading.Event()
+
+    def call() -> int:
+        stop.wait()
+        ended.set()
+        return 0
+
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _evaluate._interruptible(call, stop.set)
+    assert ended.is_set()
 
 
 def test_another_thread_may_evaluate() -> None:

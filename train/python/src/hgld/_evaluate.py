@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -330,14 +331,27 @@ def _interruptible(call: Callable[[], int], cancel: Callable[[], None]) -> int:
     if threading.current_thread() is not threading.main_thread():
         return call()
     codes: list[int] = []
-    worker = threading.Thread(target=lambda: codes.append(call()), name="hgld", daemon=True)
-    worker.start()
+    begun, abandoned = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.wait()
+        if not abandoned.is_set():
+            codes.append(call())
+
+    worker = threading.Thread(target=work, name="hgld", daemon=True)
     try:
+        worker.start()
+        begun.set()
         while worker.is_alive():
             worker.join(1)
     except BaseException:
-        cancel()
-        worker.join()
+        if not begun.is_set():  # nobody knows whether the thread exists
+            abandoned.set()
+            begun.set()
+        while worker.is_alive():  # the call reads memory of the caller, however often it is interrupted
+            with contextlib.suppress(KeyboardInterrupt):
+                cancel()
+                worker.join(0.1)
         raise
     return codes[0]
 
