@@ -221,26 +221,29 @@ def test_an_interrupt_while_the_thread_starts_begins_no_call(monkeypatch: pytest
     assert called == []
 
 
-def test_interrupts_wait_for_the_end_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted(threading.Thread):
-        interrupts = 3
-
-        def join(self, timeout: float | None = None) -> None:
-            if self.interrupts:
-                self.interrupts -= 1
-                raise KeyboardInterrupt
-            super().join(timeout)
-
+def test_interrupts_wait_for_the_end_of_the_call() -> None:
     stop, ended = threading.Event(), threading.Event()
+    cancelled: list[int] = []
 
     def call() -> int:
+        os.kill(os.getpid(), signal.SIGINT)
         stop.wait()
         ended.set()
         return 0
 
-    monkeypatch.setattr(threading, "Thread", Interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        _evaluate._interruptible(call, stop.set)
+    def cancel() -> None:
+        cancelled.append(1)
+        if len(cancelled) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            stop.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _evaluate._interruptible(call, cancel)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended.is_set()
 
 

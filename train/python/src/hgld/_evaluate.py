@@ -331,27 +331,31 @@ def _interruptible(call: Callable[[], int], cancel: Callable[[], None]) -> int:
     if threading.current_thread() is not threading.main_thread():
         return call()
     codes: list[int] = []
-    begun, abandoned = threading.Event(), threading.Event()
+    # An interrupted join takes a living thread for dead (python/cpython#90882).
+    begun, abandoned, ended = threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
         begun.wait()
-        if not abandoned.is_set():
-            codes.append(call())
+        try:
+            if not abandoned.is_set():
+                codes.append(call())
+        finally:
+            ended.set()
 
-    worker = threading.Thread(target=work, name="hgld", daemon=True)
     try:
-        worker.start()
+        threading.Thread(target=work, name="hgld", daemon=True).start()
         begun.set()
-        while worker.is_alive():
-            worker.join(1)
+        while not ended.wait(1):
+            pass
     except BaseException:
         if not begun.is_set():  # nobody knows whether the thread exists
             abandoned.set()
             begun.set()
-        while worker.is_alive():  # the call reads memory of the caller, however often it is interrupted
+            raise
+        while not ended.is_set():  # the call reads memory of the caller, however often it is interrupted
             with contextlib.suppress(KeyboardInterrupt):
                 cancel()
-                worker.join(0.1)
+                ended.wait(0.1)
         raise
     return codes[0]
 
