@@ -49,7 +49,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 		time.Sleep(time.Hour) // select {} would end the process, because nothing could wake it
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "TestLockEndsWithItsProcess")
-	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path)
+	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path, "TMPDIR="+t.TempDir()) // its own is left behind
 	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "held\n" {

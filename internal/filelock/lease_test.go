@@ -208,7 +208,7 @@ func TestLeaseOfAKilledProcessOfThisMachineEndsAtOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path)
+	cmd.Env = append(os.Environ(), "FILELOCK_HOLD="+path, "TMPDIR="+t.TempDir()) // its own is left behind
 	cmd.Run()
 	if n, err := newestLease(path); err != nil || n != 1 {
 		t.Fatalf("the killed process left lease %d, %v", n, err)
