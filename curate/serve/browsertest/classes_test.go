@@ -4,6 +4,7 @@ package browsertest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,36 @@ func TestClassesAreReadScreenByScreen(t *testing.T) {
 	if e := s.lastEdit(); e.Op != curate.Confirm || e.Note == "" || len(confirmed) != len(left) {
 		t.Errorf("a made %s of %d tags with the note %q, want the %d of the screen confirmed", e.Op, len(confirmed), e.Note,
 			len(left))
+	}
+	s.stop()
+}
+
+// A head word that is in several classes is divided by the word before it, where three names share both, so that one
+// key on a line decides the fire stations and no other stations.
+func TestWordsOfSeveralClassesAreDividedByTheWordBefore(t *testing.T) {
+	dir := t.TempDir()
+	groups := map[string]string{"old fire station": "transport", "rural fire station": "transport",
+		"fire stations (ruin)": "transport",
+		"bus station":          "transport", "tram station": "transport", "weather station": "science",
+		"polling station": "science", "stone road bridge": "transport", "wooden road bridge": "transport",
+		"long road bridge": "transport", "rope bridge": "transport"}
+	tagdata.Write(t, filepath.Join(dir, "tags.jsonl"), slices.Sorted(maps.Keys(groups)))
+	program.Run(t, dir, "cluster", "run", "--k", "1", "--quiet")
+	must.Do(t, os.WriteFile(filepath.Join(dir, "groups.txt"), []byte("transport\nscience\n"), 0o644))
+	program.Run(t, dir, "curate", "import", "groups.txt")
+	suggest(t, dir, "edits.jsonl", groups)
+	s := startServer(t, dir)
+	b := newPage(t, 1280, 800, false)
+	b.Open(s.url)
+	b.Keys("q")
+	b.proposalsSay("are open")
+	got := eval[[]string](b, `[...document.querySelectorAll("#grid .words")].map((e) =>
+		e.querySelector(".word").innerText + ": " + [...e.querySelectorAll(".part")].map((p) => p.title).sort().join(", ")).sort()`)
+	want := []string{"bridge: long road bridge, rope bridge, stone road bridge, wooden road bridge",
+		"fire station: fire stations (ruin), old fire station, rural fire station",
+		"station: bus station, tram station", "station: polling station, weather station"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the lines are\n%q, want\n%q", got, want)
 	}
 	s.stop()
 }

@@ -2,7 +2,7 @@ import {attribute, byId, h, hidden, fill, count, number, key, shown} from './dom
 import {DECIDED, DROPPED} from './model.js';
 import {decide} from './commands.js';
 import {ask} from './net.js';
-import {Rows} from './variants.js';
+import {headWord, Rows} from './variants.js';
 import {sum} from './text.js';
 
 // The screen that reads class by class. It is a table of head words: each line has the open labels of one word that are
@@ -13,6 +13,7 @@ import {sum} from './text.js';
 
 const beside = 74; // pixels of a line that its labels leave free, beside those of its word
 const apart = 16; // pixels between labels
+const several = 3; // names that share their last two words, for a line of their own
 const heading = 1.15; // lines that the heading of a class takes
 
 // Classes is the screen. at lists the classes that are shown, as {group, lines}; a group of −1 drops its labels. A line
@@ -62,6 +63,8 @@ export class Classes {
       by.get(group).set(stem, {tags: of.map((k) => tags[k]), worth: of.some((k) => doubt[k]) ? 1 : Math.max(0.02, second ? 0 : leads[most[0]])});
     }
     this.room = Math.max(6, Math.floor((scroller.height - 20) / this.app.view.rowHeight()));
+    const heads = [...by.values()].flatMap((parts) => [...new Set([...parts.values()].map((x) => m.head(x.tags[0])))]);
+    this.impure = new Set(heads.filter((w, k) => heads.indexOf(w) < k));
     this.text.font = `500 14px ${getComputedStyle(document.body).fontFamily}`;
     return [...by].map(([group, parts]) => {
       const lines = this.divided([...parts.values()], scroller.width).sort((x, y) => y.worth - x.worth);
@@ -69,9 +72,12 @@ export class Classes {
     }).sort((x, y) => y.worth - x.worth);
   }
 
-  // divided divides names into lines of a width, by their head words. The words of single names share lines.
+  // divided divides names into lines of a width, by their head words. A word that is in several classes is divided by the
+  // word before it where several names share both. The words of single names share lines.
   divided(names, wide) {
-    const m = this.app.model, byWord = Map.groupBy(names, (x) => m.head(x.tags[0])), list = [];
+    const m = this.app.model, twoWords = (x) => headWord(m.names[x.tags[0]], 2), list = [];
+    const byTwo = Map.groupBy(names.filter((x) => this.impure.has(m.head(x.tags[0]))), twoWords);
+    const byWord = Map.groupBy(names, (x) => (byTwo.get(twoWords(x))?.length >= several ? twoWords(x) : m.head(x.tags[0])));
     this.width = wide;
     const add = (word, of) => {
       const full = wide - beside - (word ? this.text.measureText(word).width : 0);

@@ -16,10 +16,10 @@ export function stem(name) {
 const after = new Set('of in on for with at by from to near and or de du des der la le'.split(' '));
 
 // headWord is the word that says what a name means, folded and without its plural: the last one before a
-// preposition, a comma or a parenthesis.
-export function headWord(name) {
+// preposition, a comma or a parenthesis. With n words it begins with those before it.
+export function headWord(name, n = 1) {
   const words = fold(name).split(/[,(/]/)[0].split(/\s+/).filter(Boolean), end = words.findIndex((w, k) => k > 0 && after.has(w));
-  return stem((end < 0 ? words : words.slice(0, end)).at(-1) || fold(name));
+  return stem((end < 0 ? words : words.slice(0, end)).slice(-n).join(' ') || fold(name));
 }
 
 // Rows are the rows of a screen. The label with the most landmarks stands for the others of its row.
