@@ -2,9 +2,7 @@ package labels
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -43,12 +41,16 @@ func BuildFrom(records func(use func(*Record)) error, h *Hierarchy) (*Table, err
 	for _, level := range h.Levels[1:] {
 		t.Levels = append(t.Levels, level.Name)
 	}
-	c := newCompact(t, h)
-	if err := records(c.add); err != nil {
-		return nil, err
+	find, names := h.Lookup(), map[int32][]string{}
+	c := &compact{t: t, source: curatedSource}
+	c.label = func(l *LandmarkLabel, rec *Record) int32 { return h.label(find, l, rec) }
+	c.above = func(class int32) []string {
+		if names[class] == nil {
+			names[class] = h.Names(h.PathOf(class))[1:]
+		}
+		return names[class]
 	}
-	t.made = c.all
-	return t, errors.Join(c.sort(), c.check())
+	return c.table(records)
 }
 
 // curatedSource is the Source of a label that curation gave.
@@ -78,30 +80,6 @@ func (t *Table) fill(l *LandmarkLabel, rec *Record) {
 	l.Split, l.Landmark, l.Category, l.Tag = rec.Split, rec.Landmark, rec.Category, rec.Tag
 	l.Raw, l.Item = rawTag(rec), rec.Item
 	l.Names[0] = t.ClassName(l.Key())
-}
-
-// tableOf makes a row of each record, ordered by split and id. label sets its classes above the
-// landmark's own, or the reason why it has none.
-func tableOf(records []Record, levels []string, label func(*LandmarkLabel, *Record)) *Table {
-	t := &Table{Version: TableVersion, Levels: levels, Rows: make([]LandmarkLabel, len(records))}
-	for i := range records {
-		l := &t.Rows[i]
-		l.Names = make([]string, len(t.Levels))
-		t.fill(l, &records[i])
-		label(l, &records[i])
-	}
-	slices.SortFunc(t.Rows, func(a, b LandmarkLabel) int {
-		return cmp.Or(slices.Index(Splits, a.Split)-slices.Index(Splits, b.Split), cmp.Compare(a.Landmark, b.Landmark))
-	})
-	return t
-}
-
-// buildChecked is Build after checkRows.
-func (t *Table) buildChecked() error {
-	if err := t.checkRows(); err != nil {
-		return err
-	}
-	return t.Build()
 }
 
 // rawTag returns a record's tag byte for byte. With --paper-text the tag includes the

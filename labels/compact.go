@@ -3,6 +3,7 @@ package labels
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,22 +12,24 @@ import (
 // compact holds the rows that BuildFrom makes of records, of which there may be 30 million, in some 90 bytes each, and
 // makes a row when it is asked for.
 type compact struct {
-	t    *Table
-	h    *Hierarchy
-	find *Lookup
-	rows []compactRow // by split and landmark
+	t      *Table
+	source string // of the labels
 
-	words   []string // tags, reasons and their details
+	// label returns the class that decides the label of a row, or sets the reason why there is none and returns −1.
+	label func(*LandmarkLabel, *Record) int32
+	above func(class int32) []string // its names from the second level up
+
+	rows    []compactRow // by split and landmark
+	words   []string     // tags, reasons and their details
 	numbers map[string]uint32
-	blocks  [][]byte           // texts of the rows
-	above   map[int32][]string // the classes of a tag from the second level up
+	blocks  [][]byte // texts of the rows
 }
 
 // compactRow is a row. Its text is a category and an item, each behind its length.
 type compactRow struct {
 	landmark                 LandmarkID
 	tag, raw, reason, detail uint32 // words
-	class                    int32  // of the tag, if its classes are the label; −1: there is a reason why not
+	class                    int32  // that decides the label; −1: there is a reason why there is none
 	block, at                uint32 // of the text
 	split                    uint8
 	commons                  bool // the category is in Commons, and the text is what is behind categoryURL
@@ -35,15 +38,21 @@ type compactRow struct {
 // textBlock is the size of a block of texts. Blocks do not grow, because a copy would take memory beside them.
 const textBlock = 1 << 20
 
-func newCompact(t *Table, h *Hierarchy) *compact {
-	return &compact{t: t, h: h, find: h.Lookup(), numbers: map[string]uint32{}, above: map[int32][]string{}}
+// table makes the table of records.
+func (c *compact) table(records func(use func(*Record)) error) (*Table, error) {
+	c.numbers = map[string]uint32{}
+	if err := records(c.add); err != nil {
+		return nil, err
+	}
+	c.t.made = c.all
+	return c.t, errors.Join(c.sort(), c.check())
 }
 
 // add adds the row of a record.
 func (c *compact) add(rec *Record) {
 	l := LandmarkLabel{Names: make([]string, len(c.t.Levels))}
 	c.t.fill(&l, rec)
-	class := c.h.label(c.find, &l, rec)
+	class := c.label(&l, rec)
 	r := compactRow{landmark: l.Landmark, class: class, split: uint8(slices.Index(Splits, l.Split)), tag: c.word(l.Tag),
 		raw: c.word(l.Raw), reason: c.word(string(l.Reason)), detail: c.word(l.Detail)}
 	category, commons := strings.CutPrefix(l.Category, categoryURL)
@@ -113,7 +122,7 @@ func (c *compact) all(yield func(*LandmarkLabel) bool) {
 	}
 }
 
-// each is all with the class of the tag.
+// each is all with the classes that decide the labels.
 func (c *compact) each(yield func(*LandmarkLabel, int32) bool) {
 	none := make([]string, len(c.t.Levels)-1)
 	for i := range c.rows {
@@ -130,12 +139,7 @@ func (c *compact) each(yield func(*LandmarkLabel, int32) bool) {
 		}
 		above := none
 		if r.class >= 0 {
-			l.Source = curatedSource
-			above = c.above[r.class]
-			if above == nil {
-				above = c.h.Names(c.h.PathOf(r.class))[1:]
-				c.above[r.class] = above
-			}
+			l.Source, above = c.source, c.above(r.class)
 		}
 		l.Names = append([]string{c.t.ClassName(l.Key())}, above...)
 		if !yield(&l, r.class) {

@@ -79,28 +79,65 @@ func TestRecordsThatCannotBeLabelledAreRefused(t *testing.T) {
 // 30 million landmarks must fit into memory.
 func TestALandmarkTakesFewBytes(t *testing.T) {
 	const n = 50_000
-	h := hierarchyOf(t)
-	held := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC() // pools of earlier tests are emptied by the second
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before := held()
-	table := must.Get(BuildFrom(func(use func(*Record)) error {
+	records := func(use func(*Record)) error {
 		for i := range n {
 			use(&Record{Landmark: LandmarkID(i), Split: Train, Outcome: OK, Tag: "lake", Raw: "lake",
-				Category: fmt.Sprintf("%sA_lake_with_a_name_of_usual_length_%d", categoryURL, i), Item: fmt.Sprintf("Q%d", i+1e7)})
+				Category: fmt.Sprintf("%sA_lake_with_a_name_of_usual_length_%d", categoryURL, i), Item: fmt.Sprintf("Q%d", i+1e7),
+				About: &About{LocatedIn: []string{fmt.Sprintf("Q%d", 1+i%100)}}})
 		}
 		return nil
-	}, h))(t)
-	if each := (held() - before) / n; each > 150 {
-		t.Errorf("%d bytes for a landmark, want at most 150", each)
 	}
-	if got := table.Len(); got != n {
-		t.Errorf("%d rows", got)
+	towns := []Item{{ID: "Q1000", Label: "Land", ISO: "DE"}}
+	for i := range 100 {
+		towns = append(towns, Item{ID: fmt.Sprintf("Q%d", 1+i), Label: "Town", Country: []string{"Q1000"}})
 	}
+	h, items := hierarchyOf(t), NewItems(towns)
+	for tree, build := range map[string]func() (*Table, error){
+		"semantic":   func() (*Table, error) { return BuildFrom(records, h) },
+		"geographic": func() (*Table, error) { return BuildPlaces(records, items) },
+	} {
+		before := heldBytes()
+		table := must.Get(build())(t)
+		if each := (heldBytes() - before) / n; each > 150 {
+			t.Errorf("%s: %d bytes for a landmark, want at most 150", tree, each)
+		}
+		if got := table.Labelled().Len(); got != n {
+			t.Errorf("%s: %d rows", tree, got)
+		}
+		for _, form := range []Form{HierarchicalForm, LevelsForm, JSONForm} {
+			w := &watching{}
+			if form == HierarchicalForm && len(table.Levels) != 3 {
+				continue
+			}
+			must.Do(t, table.Write(w, form))
+			if each := (w.held - before) / n; each > 150 {
+				t.Errorf("%s as %s: %d bytes for a landmark while it is written, want at most 150", tree, form, each)
+			}
+		}
+	}
+}
+
+// heldBytes returns how much memory is in use.
+func heldBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // pools of earlier tests are emptied by the second
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// watching takes texts and knows how much memory was in use meanwhile.
+type watching struct {
+	writes int
+	held   int64
+}
+
+func (w *watching) Write(text []byte) (int, error) {
+	if w.writes%500 == 0 {
+		w.held = max(w.held, heldBytes())
+	}
+	w.writes++
+	return len(text), nil
 }
 
 // A landmark that occurs twice is found in a file in order and in one out of order.

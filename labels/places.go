@@ -21,52 +21,61 @@ const PlaceUnknown Reason = "place_unknown"
 //
 // A landmark needs no tag. One that lacks a level has no label, and the Reason PlaceUnknown. Places of a
 // level that share their label get their item in parentheses.
-func BuildPlaces(records []Record, items *Items) (*Table, error) {
-	tree := &placeTree{items: items, known: map[string]placed{}}
-	t := tableOf(records, PlaceLevels, func(l *LandmarkLabel, rec *Record) {
-		switch p := tree.of(rec); {
-		case rec.About == nil && rec.Outcome != OK && rec.Outcome != NoTag:
-			l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
-		case p.missing != "":
-			l.Reason, l.Detail = PlaceUnknown, p.missing
-		default:
-			copy(l.Names[1:], p.ids[:])
-			l.Source = "wikidata"
-		}
+//
+// As with [BuildFrom], a function passes the records, and the table keeps neither them nor Rows.
+func BuildPlaces(records func(use func(*Record)) error, items *Items) (*Table, error) {
+	tree := &placeTree{items: items, known: map[string]int32{}}
+	c := &compact{t: &Table{Version: TableVersion, Levels: PlaceLevels}, source: "wikidata", label: tree.label}
+	c.above = func(town int32) []string { return tree.places[town].names[:] }
+	return c.table(func(use func(*Record)) error {
+		defer tree.name()
+		return records(use)
 	})
-	tree.name(t.Rows)
-	return t, t.buildChecked()
+}
+
+// label returns the number of a landmark's town in places.
+func (t *placeTree) label(l *LandmarkLabel, rec *Record) int32 {
+	town, missing := t.of(rec)
+	switch {
+	case rec.About == nil && rec.Outcome != OK && rec.Outcome != NoTag:
+		l.Reason, l.Detail = Reason(rec.Outcome), rec.Error
+	case missing != "":
+		l.Reason, l.Detail = PlaceUnknown, missing
+	default:
+		return town
+	}
+	return -1
 }
 
 // placed are the items of a town, its region, its country and its continent; missing says which there is
 // none of, "" if there are all.
 type placed struct {
-	ids     [4]string
-	missing string
+	ids, names [4]string
+	missing    string
 }
 
 // placeTree finds the places above towns, each town once.
 type placeTree struct {
-	items *Items
-	known map[string]placed // by the item of the town
+	items  *Items
+	known  map[string]int32 // by the item of the town: its number in places
+	places []placed
 }
 
-// of returns the places of a landmark.
-func (t *placeTree) of(rec *Record) placed {
+// of returns the number of a landmark's town in places, or what is missing.
+func (t *placeTree) of(rec *Record) (n int32, missing string) {
 	if rec.About == nil || len(rec.About.LocatedIn) == 0 {
-		return placed{missing: "town: Wikidata states no place (P131)"}
+		return 0, "town: Wikidata states no place (P131)"
 	}
-	id := rec.About.LocatedIn[0]
-	town := t.items.Get(id)
+	town := t.items.Get(rec.About.LocatedIn[0])
 	if town == nil {
-		return placed{missing: "town: its item was not fetched, or does not exist"}
+		return 0, "town: its item was not fetched, or does not exist"
 	}
-	p, known := t.known[town.ID]
+	n, known := t.known[town.ID]
 	if !known {
-		p = t.above(town)
-		t.known[town.ID] = p
+		n = int32(len(t.places))
+		t.known[town.ID], t.places = n, append(t.places, t.above(town))
 	}
-	return p
+	return n, t.places[n].missing
 }
 
 // above returns the places of a town.
@@ -133,33 +142,30 @@ func (t *placeTree) continent(country *Item) string {
 	return ""
 }
 
-// name replaces the items in the rows by their labels.
-func (t *placeTree) name(rows []LandmarkLabel) {
-	for level := 1; level < len(PlaceLevels); level++ {
+// name gives the places their names: the labels of their items. Every town that lacks nothing has a landmark.
+func (t *placeTree) name() {
+	for level := range len(PlaceLevels) - 1 {
 		items := map[string]map[string]bool{} // with each label
-		for i := range rows {
-			if id := rows[i].Names[level]; id != "" {
-				label := t.label(id)
+		for _, p := range t.places {
+			if p.missing == "" {
+				label := t.labelOf(p.ids[level])
 				if items[label] == nil {
 					items[label] = map[string]bool{}
 				}
-				items[label][id] = true
+				items[label][p.ids[level]] = true
 			}
 		}
-		for i := range rows {
-			id := rows[i].Names[level]
-			if id == "" {
-				continue
-			}
-			if rows[i].Names[level] = t.label(id); len(items[t.label(id)]) > 1 {
-				rows[i].Names[level] = fmt.Sprintf("%s (%s)", t.label(id), id)
+		for i := range t.places {
+			p := &t.places[i]
+			if p.names[level] = t.labelOf(p.ids[level]); len(items[p.names[level]]) > 1 {
+				p.names[level] = fmt.Sprintf("%s (%s)", p.names[level], p.ids[level])
 			}
 		}
 	}
 }
 
-// label returns the label of an item, or its id if it has none.
-func (t *placeTree) label(id string) string {
+// labelOf returns the label of an item, or its id if it has none.
+func (t *placeTree) labelOf(id string) string {
 	if i := t.items.Get(id); i != nil {
 		return cmp.Or(i.Label, id)
 	}

@@ -1,6 +1,7 @@
 package labels_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,15 @@ func TestPlacesOfLandmarks(t *testing.T) {
 		}
 		records = append(records, rec)
 	}
-	table := must.Get(labels.BuildPlaces(records, labels.NewItems(world)))(t)
+	made := must.Get(labels.BuildPlaces(func(use func(*labels.Record)) error {
+		for i := range records {
+			use(&records[i])
+		}
+		return nil
+	}, labels.NewItems(world)))(t)
+	var text bytes.Buffer
+	must.Do(t, labels.WriteTable(&text, made))
+	table := must.Get(labels.Read(&text, "places.json", labels.ReadOptions{}))(t)
 	for i, c := range cases {
 		l := table.Rows[i]
 		got := l.Detail

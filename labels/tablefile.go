@@ -57,8 +57,36 @@ func ParseTable(r io.Reader, name string) (*Table, error) {
 // WriteTable writes labels.json with one row per line, in the current format version.
 func WriteTable(w io.Writer, t *Table) error {
 	current := *t
-	current.Version, current.Rows = TableVersion, t.collect()
-	return writeDocument(w, "labels", current.MarshalJSON)
+	current.Version, current.Rows = TableVersion, []LandmarkLabel{}
+	var frame bytes.Buffer
+	if err := writeDocument(&frame, "labels", current.MarshalJSON); err != nil {
+		return err
+	}
+	// The first such text begins the rows: in a string, an escape stands for a line break.
+	const rows = "\n  \"rows\": ["
+	begin, end, _ := bytes.Cut(frame.Bytes(), []byte(rows))
+	b := bufio.NewWriter(w)
+	b.Write(begin)
+	b.WriteString(rows)
+	var line bytes.Buffer
+	n := 0
+	for l := range t.all() {
+		data, err := l.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("labels: %w", err)
+		}
+		line.Reset()
+		separate(&line, n, "    ")
+		d := &document{data: data}
+		d.layout(&line, d.root(), "    ", true)
+		b.Write(line.Bytes())
+		n++
+	}
+	if n > 0 {
+		b.WriteString("\n  ")
+	}
+	b.Write(end)
+	return b.Flush()
 }
 
 // Write writes t in the given form: labels.json or a CSV.

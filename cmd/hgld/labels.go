@@ -295,19 +295,9 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	if err != nil {
 		return nil, err
 	}
-	var failed error
-	table, err := labels.BuildFrom(func(use func(*labels.Record)) error {
-		n := 0
-		failed = labels.EachTag(s.Tags, func(rec *labels.Record) {
-			if n++; j.limit == 0 || n <= j.limit {
-				use(rec)
-			}
-		})
-		return failed
-	}, hierarchy)
-	if err != nil && failed == nil {
-		err = fmt.Errorf("%s: %w", command, err)
-	}
+	table, err := s.table(j, command, func(records func(func(*labels.Record)) error) (*labels.Table, error) {
+		return labels.BuildFrom(records, hierarchy)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -332,23 +322,37 @@ func buildLabels(j *job, command string, s *labelsSettings) (*labels.Table, erro
 	return table, nil
 }
 
+// table passes the records of the tags to build.
+func (s *labelsSettings) table(j *job, command string, build func(records func(use func(*labels.Record)) error) (
+	*labels.Table, error)) (*labels.Table, error) {
+	var failed error
+	table, err := build(func(use func(*labels.Record)) error {
+		n := 0
+		failed = labels.EachTag(s.Tags, func(rec *labels.Record) {
+			if n++; j.limit == 0 || n <= j.limit {
+				use(rec)
+			}
+		})
+		return failed
+	})
+	if err != nil && failed == nil {
+		err = fmt.Errorf("%s: %w", command, err)
+	}
+	return table, err
+}
+
 // buildPlaces joins the landmarks and the places of stage 1.
 func buildPlaces(j *job, command string, s *labelsSettings) (*labels.Table, error) {
 	j.log("reading %s and %s", s.Tags, s.items)
-	records, err := labels.OpenTags(s.Tags)
-	if err != nil {
-		return nil, err
-	}
 	items, err := readClassItems(s.items)
 	if err != nil {
 		return nil, err
 	}
-	if j.limit > 0 {
-		records = records[:min(j.limit, len(records))]
-	}
-	table, err := labels.BuildPlaces(records, items)
+	table, err := s.table(j, command, func(records func(func(*labels.Record)) error) (*labels.Table, error) {
+		return labels.BuildPlaces(records, items)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", command, err)
+		return nil, err
 	}
 	if table.Labelled().Len() == 0 {
 		return nil, withHint(fmt.Errorf("%s: no landmark of %s has a place in %s", command, s.Tags, s.items),
