@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"slices"
 
 	"hgld/internal/spelling"
@@ -144,9 +145,18 @@ func (p *plan) hash(s Settings) error {
 	if err != nil {
 		return err
 	}
+	return p.sealKeys(sha256.New().(hash.Cloner), common)
+}
+
+// sealKeys replaces each key by its hash behind a common text. The text has all classes, so it is hashed once, not for
+// each shard.
+func (p *plan) sealKeys(begun hash.Cloner, common []byte) error {
+	begun.Write(common)
 	for i := range p.shards {
-		h := sha256.New()
-		h.Write(common)
+		h, err := begun.Clone()
+		if err != nil {
+			return err
+		}
 		h.Write(p.shards[i].key[:])
 		h.Sum(p.shards[i].key[:0])
 	}
