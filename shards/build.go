@@ -231,12 +231,31 @@ func (b *builder) run(ctx context.Context, shards []int) error {
 	return g.Wait()
 }
 
+// listed returns a view of the folder to look at its shards: see withList. What is known of their sidecars is what the
+// parts and a finished data set say.
+func (b *builder) listed() folder {
+	r, is := b.dir.(*remote)
+	if !is {
+		return b.dir
+	}
+	var files []File
+	if m, err := readSound(r); err == nil {
+		files = m.Files
+	}
+	for _, list := range b.vouchers {
+		for _, v := range list {
+			files = append(files, v.File)
+		}
+	}
+	return withList(r, files)
+}
+
 // reuse finds those of the given shards that are there. It hashes as many at once as there are workers.
 func (b *builder) reuse(ctx context.Context, shards []int, total int) (err error) {
 	if b.vouchers, err = b.readVouchers(); err != nil {
 		return err
 	}
-	there := withList(b.dir, nil)
+	there := b.listed()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.o.Workers)
 	for _, i := range shards {

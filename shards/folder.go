@@ -60,7 +60,7 @@ type file interface {
 	io.Closer
 	// ReadAtContext is ReadAt; a request to a store ends with ctx.
 	ReadAtContext(ctx context.Context, p []byte, at int64) (int, error)
-	// stamp changes with the contents: the time of a file, a part of the hash of an object.
+	// stamp changes with the contents: the time of a file, a part of a hash of an object's version.
 	stamp() (int64, error)
 	// sum returns the SHA-256 of the contents if the store has recorded it.
 	sum() (Hash, bool)

@@ -52,7 +52,7 @@ type part struct {
 type partFile struct {
 	File
 	Number   int       `json:"number"`      // among all shards, from 0
-	Modified int64     `json:"modified"`    // time of the file in nanoseconds, or a part of an object's hash
+	Modified int64     `json:"modified"`    // time of the file in nanoseconds, or a part of a hash of the object's version
 	Rows     Hash      `json:"rows_sha256"` // of its part of the small columns
 	RowsAt   int64     `json:"rows_at"`     // where that begins
 	RowsSize int64     `json:"rows_bytes"`
@@ -152,6 +152,7 @@ func (b *builder) writeRows(ctx context.Context, mine []int, files []partFile, n
 		return err
 	}
 	defer to.close()
+	there := withList(b.dir, nil)
 	texts := make([][]byte, b.o.Workers)
 	for from := 0; from < len(mine); from += len(texts) {
 		now := mine[from:min(from+len(texts), len(mine))]
@@ -159,7 +160,7 @@ func (b *builder) writeRows(ctx context.Context, mine []int, files []partFile, n
 		for k, i := range now {
 			g.Go(func() (err error) {
 				defer crash.Guard()
-				files[from+k], texts[k], err = b.rowsOf(ctx, i)
+				files[from+k], texts[k], err = b.rowsOf(ctx, there, i)
 				return err
 			})
 		}
@@ -177,29 +178,29 @@ func (b *builder) writeRows(ctx context.Context, mine []int, files []partFile, n
 }
 
 // rowsOf returns the small columns of a shard that is built, and describes it but for their place.
-func (b *builder) rowsOf(ctx context.Context, i int) (partFile, []byte, error) {
+func (b *builder) rowsOf(ctx context.Context, dir folder, i int) (partFile, []byte, error) {
 	m := &b.made[i]
-	set := &Set{dir: b.dir, manifest: b.outline, classes: b.plan.schema.Classes}
+	set := &Set{dir: dir, manifest: b.outline, classes: b.plan.schema.Classes}
 	var text bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&text, gzip.BestSpeed)
 	if err != nil {
 		return partFile{}, nil, err
 	}
 	lines := json.NewEncoder(zip)
-	err = set.each(ctx, m.shard(b.dir), func(_ int, r *Row) error {
+	err = set.each(ctx, m.shard(dir), func(_ int, r *Row) error {
 		return lines.Encode(partRow{Path: r.Path, W: r.W, H: r.H, SHA256: r.SHA256[:], Attributes: r.Attributes})
 	})
 	if err := errors.Join(err, zip.Close()); err != nil {
 		return partFile{}, nil, err
 	}
-	stamp, err := b.stamp(m.at)
+	stamp, err := stampOf(dir, m.at)
 	return partFile{File: m.file, Number: i, Modified: stamp, Rows: sha256.Sum256(text.Bytes()),
 		RowsSize: int64(text.Len()), Failures: m.failures, HEIF: m.heif}, text.Bytes(), err
 }
 
-// stamp returns the stamp of a file.
-func (b *builder) stamp(name string) (int64, error) {
-	f, _, err := b.dir.open(name)
+// stampOf returns the stamp of a file.
+func stampOf(dir folder, name string) (int64, error) {
+	f, _, err := dir.open(name)
 	if err != nil {
 		return 0, err
 	}

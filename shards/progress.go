@@ -78,7 +78,7 @@ func (p *Preview) watch(s *SliceState, of int, lock string) error {
 		return err
 	}
 	s.By = held.By.String()
-	begun, err := p.b.stamp(lock)
+	begun, err := stampOf(p.b.dir, lock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it has ended meanwhile
 	}
@@ -88,7 +88,7 @@ func (p *Preview) watch(s *SliceState, of int, lock string) error {
 			continue
 		}
 		var at int64
-		if at, err = p.b.stamp(p.b.made[i].at); at > begun {
+		if at, err = stampOf(p.b.dir, p.b.made[i].at); at > begun {
 			built, last = built+1, max(last, at)
 		}
 	}

@@ -73,11 +73,12 @@ func (b *builder) describe(ctx context.Context, from func() ([]Input, error), to
 	}
 	r := &Result{Notes: b.plan.notes, Manifest: &Manifest{Version: FormatVersion, Tool: b.o.Tool, Settings: b.o.Settings,
 		Inputs: inputs, Landmarks: b.plan.schema.Landmarks, Levels: b.levels()}}
-	set := &Set{dir: b.dir, manifest: r.Manifest, classes: b.plan.schema.Classes}
+	there := withList(b.dir, nil)
+	set := &Set{dir: there, manifest: r.Manifest, classes: b.plan.schema.Classes}
 	for i := range b.made {
 		m := &b.made[i]
 		r.Manifest.Files = append(r.Manifest.Files, m.file)
-		set.shards = append(set.shards, m.shard(b.dir))
+		set.shards = append(set.shards, m.shard(there))
 		r.Failures = append(r.Failures, m.failures...)
 		if m.kept {
 			r.Kept++

@@ -200,11 +200,11 @@ func (l *listed) open(name string) (file, int64, error) {
 	return remoteFile{o}, info.Size, nil
 }
 
-// read reads a sidecar whose hash is known through the cache, and other files as the remote does.
+// read reads a sidecar whose hash is known through the cache, and other files past it.
 func (l *listed) read(name string, limit int64) ([]byte, error) {
 	want, known := l.sidecars[path.Base(name)]
 	if !known {
-		return l.remote.read(name, limit)
+		return l.remote.readPast(name, limit)
 	}
 	f, size, err := l.open(name)
 	if err != nil {
@@ -275,11 +275,16 @@ func (m mark) Remove() error {
 type remoteFile struct{ *objectstore.Object }
 
 func (f remoteFile) sum() (h Hash, known bool) {
-	return h, h.UnmarshalText([]byte(f.Info().SHA256)) == nil
+	return h, h.UnmarshalText([]byte(f.Sum())) == nil
 }
 
+// stamp returns a part of a hash of the version, which a list names too.
 func (f remoteFile) stamp() (int64, error) {
-	h, _ := f.sum()
+	version := f.Version()
+	if version == "" {
+		version = f.Sum()
+	}
+	h := sha256.Sum256([]byte(version))
 	return int64(binary.BigEndian.Uint64(h[:]) >> 1), nil
 }
 

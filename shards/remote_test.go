@@ -123,11 +123,43 @@ func TestRequestsForManyShardsInAnObjectStore(t *testing.T) {
 		}
 	}
 	forget := func() { must.Do(t, os.RemoveAll(os.Getenv(objectstore.CacheVariable))); server.Log() }
+	// few counts the requests since the last look: at most each for a shard, and 40 for the whole, of which few are
+	// a HEAD.
+	few := func(what string, each int) {
+		t.Helper()
+		heads := 0
+		log := server.Log()
+		for _, line := range log {
+			if strings.HasPrefix(line, "HEAD ") {
+				heads++
+			}
+		}
+		if heads > images/10 || len(log) > each*images+images*2/3 {
+			t.Errorf("%s: %d requests, %d of them HEAD, for %d shards; want at most %d for each:\n%s", what, len(log), heads,
+				images, each, strings.Join(log, "\n"))
+		}
+	}
+	forget()
+	p := must.Get(Plan(t.Context(), newSource(t, images), place, o))(t)
+	if missing := must.Get(missingSlices(p, 2))(t); len(missing) > 0 {
+		t.Errorf("missing %v", missing)
+	}
+	few("missing slices", 1)
 	forget()
 	r := must.Get(Finish(t.Context(), place, o))(t)
 	log := server.Log()
 	if of := len(r.Manifest.Files); of != images || len(log) > 2*of {
 		t.Errorf("%d requests to finish %d shards, want at most 2 for each:\n%s", len(log), of, strings.Join(log, "\n"))
+	}
+	for _, cache := range []string{"empty", "full"} {
+		if cache == "empty" {
+			forget()
+		}
+		again := must.Get(Build(t.Context(), newSource(t, images), place, o))(t)
+		if again.Kept != images {
+			t.Errorf("%d of %d shards were kept", again.Kept, images)
+		}
+		few("the same build again, cache "+cache, map[string]int{"empty": 2, "full": 0}[cache])
 	}
 	forget()
 	set := must.Get(Open(t.Context(), place))(t)

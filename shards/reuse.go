@@ -29,7 +29,7 @@ func (b *builder) reuseShard(ctx context.Context, there folder, p *planned) (mad
 		var m made
 		var ok bool
 		if err == nil {
-			m, ok, err = b.reuseShardAt(ctx, p, at)
+			m, ok, err = b.reuseShardAt(ctx, there, p, at)
 		}
 		if ok || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*DamageError)) {
 			return m, ok, err
@@ -41,8 +41,8 @@ func (b *builder) reuseShard(ctx context.Context, there folder, p *planned) (mad
 // maxSidecar bounds the size of a sidecar. Ten million rows with 7 levels take 520 MB.
 const maxSidecar = 1 << 30
 
-func (b *builder) reuseShardAt(ctx context.Context, p *planned, at string) (made, bool, error) {
-	sidecar, err := b.dir.read(indexName(at), maxSidecar)
+func (b *builder) reuseShardAt(ctx context.Context, there folder, p *planned, at string) (made, bool, error) {
+	sidecar, err := there.read(indexName(at), maxSidecar)
 	if err != nil {
 		return made{}, false, err
 	}
@@ -50,7 +50,7 @@ func (b *builder) reuseShardAt(ctx context.Context, p *planned, at string) (made
 	if err != nil || x.levels != len(b.plan.schema.Classes.Levels) {
 		return made{}, false, nil
 	}
-	f, size, err := b.dir.open(at)
+	f, size, err := there.open(at)
 	if err != nil {
 		return made{}, false, err
 	}

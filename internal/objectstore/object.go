@@ -21,6 +21,7 @@ type Object struct {
 	id    string // of the version, in the cache
 
 	mu       sync.Mutex
+	sum      *string                 // that the object records, once an answer has told it; "" if it records none
 	checked  map[int64]bool          // blocks of the cache that were read whole
 	fetching map[int64]chan struct{} // blocks on their way, of which several may share a channel
 }
@@ -31,11 +32,13 @@ func (s *Store) Open(ctx context.Context, name string) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, info), nil
+	o := s.open(ctx, info)
+	o.learn(info.SHA256)
+	return o, nil
 }
 
 // OpenListed opens the version of an object that a list has named, as Open does but without a request: whether it is
-// still there shows at the first read. Its Info has no SHA256.
+// still there shows at the first read. Its Info has no SHA256; Sum finds it.
 func (s *Store) OpenListed(ctx context.Context, info Info) (*Object, error) {
 	if info.etag == "" {
 		return s.Open(ctx, info.Name)
@@ -52,6 +55,43 @@ func (s *Store) open(ctx context.Context, info Info) *Object {
 
 // Info returns the size and the recorded hash.
 func (o *Object) Info() Info { return o.info }
+
+// Version names the version of the object, as far as the store does.
+func (o *Object) Version() string { return o.info.etag }
+
+// sumBlock is the block of the cache that has the recorded hash of an object.
+const sumBlock = 1 << 40
+
+// Sum returns the SHA-256 that the object records, "" if there is none. It sends a request only if no answer has told
+// the hash to this process or an earlier one.
+func (o *Object) Sum() string {
+	o.mu.Lock()
+	known := o.sum
+	o.mu.Unlock()
+	if known != nil {
+		return *known
+	}
+	if kept := make([]byte, hex.EncodedLen(sha256.Size)); o.store.cache.check(o.id, sumBlock, kept) {
+		return string(kept)
+	}
+	info, err := o.store.Stat(o.ctx, o.info.Name)
+	if err != nil || info.etag != o.info.etag {
+		return ""
+	}
+	o.learn(info.SHA256)
+	return info.SHA256
+}
+
+// learn notes the hash that an answer tells.
+func (o *Object) learn(sum string) {
+	o.mu.Lock()
+	known := o.sum != nil
+	o.sum = &sum
+	o.mu.Unlock()
+	if !known && len(sum) == hex.EncodedLen(sha256.Size) {
+		o.store.cache.keep(o.id, sumBlock, []byte(sum))
+	}
+}
 
 // Close does nothing: an Object holds no connection and no file.
 func (o *Object) Close() error { return nil }
@@ -216,7 +256,7 @@ func (o *Object) blocks(ctx context.Context, from, to int64) ([]byte, error) {
 
 // fetch reads a range from the store.
 func (o *Object) fetch(ctx context.Context, p []byte, at int64) error {
-	r := span{at: at, end: at + int64(len(p)), etag: o.info.etag}
+	r := span{at: at, end: at + int64(len(p)), etag: o.info.etag, answered: func(info Info) { o.learn(info.SHA256) }}
 	return o.store.stream(ctx, o.info.Name, &r, (*memory)(&p))
 }
 

@@ -311,6 +311,8 @@ type span struct {
 	at, end int64            // bytes; an end of -1 is that of the object
 	etag    string           // of the version; "": the one that the first answer has
 	opened  func(Info) error // is told of the first answer, of an object whose etag and end are not known; else nil
+
+	answered func(Info) // may be nil: is told of every answer
 }
 
 // stream writes a part of an object to w. If the connection breaks, it goes on where it was. All bytes are of one
@@ -337,6 +339,9 @@ func (s *Store) stream(ctx context.Context, name string, r *span, w io.Writer) e
 			defer body.Close()
 			if err := checkRange(head, r.at); err != nil {
 				return err
+			}
+			if r.answered != nil {
+				r.answered(s.info(info))
 			}
 			if r.opened != nil {
 				if info.Size, err = s.length(ctx, name, info); err != nil {
