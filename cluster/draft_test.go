@@ -3,10 +3,12 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -149,11 +151,11 @@ func TestHashingOfSimilarWordsIsSimilar(t *testing.T) {
 
 func TestHashingFeaturesStayWithinWords(t *testing.T) {
 	h := Hashing{Dim: 64, MinN: 2, MaxN: 3}
-	if a, b := h.features("old  mill"), h.features("mill old"); !slices.Equal(a, b) {
+	if a, b := h.features(nil, "old  mill"), h.features(nil, "mill old"); !slices.Equal(a, b) {
 		t.Errorf("features depend on the order of words or on white space: %x and %x", a, b)
 	}
 	// " a " has two bigrams and one trigram.
-	if n := len(h.features("ä")); n != 3 {
+	if n := len(h.features(nil, "ä")); n != 3 {
 		t.Errorf("%d features of one letter, want 3", n)
 	}
 }
@@ -223,5 +225,22 @@ func TestScatteredTagsAreNotTheNearestClusterOfAll(t *testing.T) {
 	}
 	if got := nearestClusters(centroids, 3, []int{0, 1, 2}, 0); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("nearest to cluster 0: %v", got)
+	}
+}
+
+// Beside its vector, a text leaves little to collect: 60,000 tags do not fill the memory with sums.
+func TestHashingATextTakesItsVector(t *testing.T) {
+	texts := make([]string, 2000)
+	for i := range texts {
+		texts[i] = fmt.Sprintf("church of kind %d station", i)
+	}
+	h := Hashing{Dim: 512, MinN: 2, MaxN: 4, IDF: true}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must.Get(h.Encode(context.Background(), texts))(t)
+	runtime.ReadMemStats(&after)
+	vector := uint64(4 * h.Dim)
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(texts)); each > 2*vector {
+		t.Errorf("%d bytes for a text, want at most twice the %d of its vector", each, vector)
 	}
 }

@@ -46,18 +46,21 @@ func (h Hashing) EncodeAmong(ctx context.Context, others, texts []string) ([][]f
 			h.MaxN)
 	}
 	having := map[uint64]int{}
+	var features []uint64 // of one text after another, as sums is: the vectors alone take memory
 	for _, text := range others {
-		for _, f := range slices.Compact(h.features(text)) {
+		features = h.features(features[:0], text)
+		for _, f := range slices.Compact(features) {
 			having[f]++
 		}
 	}
+	sums := make([]float64, h.Dim)
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
-		features := h.features(text)
+		features = h.features(features[:0], text)
 		if len(features) == 0 {
 			return nil, fmt.Errorf("text %d, %.80q, has no characters to encode", i, text)
 		}
-		vectors[i] = h.vector(features, having, len(others))
+		vectors[i] = h.vector(sums, features, having, len(others))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,14 +68,14 @@ func (h Hashing) EncodeAmong(ctx context.Context, others, texts []string) ([][]f
 	return vectors, nil
 }
 
-// features returns the hashes of the text's n-grams, sorted.
-func (h Hashing) features(text string) []uint64 {
-	var hashes []uint64
+// features appends the hashes of the text's n-grams to none, sorted.
+func (h Hashing) features(hashes []uint64, text string) []uint64 {
+	hash := fnv.New64a()
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {
 		runes := []rune(" " + word + " ")
 		for n := h.MinN; n <= h.MaxN; n++ {
 			for at := 0; at+n <= len(runes); at++ {
-				hash := fnv.New64a()
+				hash.Reset()
 				hash.Write([]byte(string(runes[at : at+n])))
 				hashes = append(hashes, mix(hash.Sum64()))
 			}
@@ -92,10 +95,10 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// vector adds up the features. With a small Dim the sums can cancel; the row is then
+// vector adds up the features in sums. With a small Dim the sums can cancel; the row is then
 // zero.
-func (h Hashing) vector(features []uint64, having map[uint64]int, texts int) []float32 {
-	sums := make([]float64, h.Dim)
+func (h Hashing) vector(sums []float64, features []uint64, having map[uint64]int, texts int) []float32 {
+	clear(sums)
 	for _, f := range features {
 		weight := 1.0
 		if h.IDF {
