@@ -318,6 +318,15 @@ func (v *View) MostBytes() int {
 	return int(most)
 }
 
+// ImageBytes returns the size of all image files of the view.
+func (v *View) ImageBytes() (sum int64) {
+	for i := range v.Len() {
+		sh, row := v.at(i)
+		sum += int64(sh.index.lengths[row])
+	}
+	return sum
+}
+
 // Image returns the image file of row i. It compares the checksum and returns a
 // *DamageError for a damaged image.
 func (v *View) Image(ctx context.Context, i int) ([]byte, error) {

@@ -30,7 +30,7 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 	dir := t.TempDir()
 	mustBuild(t, src, dir, small())
 	set := mustOpen(t, dir)
-	next, most := map[labels.Split]int{}, map[labels.Split]int{}
+	next, most, all := map[labels.Split]int{}, map[labels.Split]int{}, map[labels.Split]int64{}
 	for i, item := range src.items {
 		v := mustSplit(t, set, item.Split)
 		k := next[item.Split]
@@ -39,7 +39,7 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 		if want := photo(t, 20+i%30, 16+i%17, uint64(i)); err != nil || !bytes.Equal(image, want) {
 			t.Errorf("item %d: image differs, %v", i, err)
 		}
-		most[item.Split] = max(most[item.Split], len(image))
+		most[item.Split], all[item.Split] = max(most[item.Split], len(image)), all[item.Split]+int64(len(image))
 		if v.ID(k) != item.ID.String() {
 			t.Errorf("item %d: id %s, want %s", i, v.ID(k), item.ID)
 		}
@@ -57,6 +57,9 @@ func TestSetReturnsTheWrittenRows(t *testing.T) {
 	}
 	for split, n := range next {
 		v := mustSplit(t, set, split)
+		if got := v.ImageBytes(); got != all[split] {
+			t.Errorf("%s: the images have %d bytes, want %d", split, got, all[split])
+		}
 		if got := v.Len(); got != n {
 			t.Errorf("%s: %d rows, want %d", split, got, n)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hgld/internal/predicted"
 	"hgld/internal/terminal"
 	"hgld/internal/texttable"
 	"hgld/labels"
@@ -63,11 +64,10 @@ func PlanText(list []Planned) string {
 		terminal.Count(images, "image"), terminal.Count(len(list), "shard"), FormatSize(bytes), missing)
 }
 
-// Bytes of JPEGs for which a processor takes a second (scripts/results/scale.md): if only their headers are checked, if
-// they are decoded, and if they are also made smaller.
+// Bytes of JPEGs for which a core takes a second (scripts/results/scale.md), besides predicted.DecodedRate: if only
+// their headers are checked, and if they are also made smaller.
 const (
 	hashedRate  = 80e6
-	decodedRate = 9e6
 	reducedRate = 6e6
 )
 
@@ -83,23 +83,19 @@ func (p *Preview) CostText() string {
 			missing, bytes = missing+1, bytes+s.Bytes
 		}
 	}
-	var rate float64 = decodedRate
+	var rate float64 = predicted.DecodedRate
 	switch o := p.b.o; {
 	case o.ShortSide > 0:
 		rate = reducedRate
 	case o.HeadersOnly:
 		rate = hashedRate
 	}
-	hours := "under 0.01"
-	if h := float64(bytes) / rate / 3600; h >= 0.01 {
-		hours = fmt.Sprintf("%.2f", h)
-	}
-	text := fmt.Sprintf("%s to build from %s of images; predicted: %s core hours", terminal.Count(missing, "shard"),
-		FormatSize(bytes), hours)
+	requests := 0
 	if _, is := p.b.dir.(*remote); is {
-		text += fmt.Sprintf(", %s", terminal.Count(missing*storeRequests, "request"))
+		requests = missing * storeRequests
 	}
-	return text
+	work := terminal.Count(missing, "shard") + " to build"
+	return predicted.Text(work, FormatSize(bytes), float64(bytes)/rate/3600, requests)
 }
 
 // Text lists the damage, and says how much was compared. Notes are left out.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"hgld/internal/pipeline"
+	"hgld/internal/predicted"
+	"hgld/shards"
+	"hgld/train"
+	"hgld/train/cost"
 	"hgld/train/experiment/plan"
 	"hgld/train/experiment/report"
 )
@@ -68,6 +73,11 @@ func conductStudy(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
+		states, err := p.States()
+		if err != nil {
+			return err
+		}
+		logWork(j, workOf(j, states))
 		return j.show(list, strings.Join(list, ",")+"\n")
 	}
 	p.Runs = p.Slice(part.n, part.of)
@@ -81,18 +91,90 @@ func showStates(j *job, p *plan.Plan) error {
 		return err
 	}
 	missing := pipeline.Missing(inputsOf(p.Runs))
+	work := workOf(j, states)
 	if j.json {
 		return writeJSON(j, map[string]any{"study": p.Study.Name, "dir": p.Dir, "scale": p.Scale, "runs": states,
-			"missing": missing})
+			"missing": missing, "bytes": work.Bytes, "core_hours": work.Hours})
 	}
 	if changed := p.Words(); len(changed) > 0 {
 		j.log("scaled down: %s", strings.Join(changed, ", "))
 	}
 	j.print("%s", p.StatesText(states))
+	logWork(j, work)
 	for _, path := range missing {
 		j.log("missing: %s", path)
 	}
 	return nil
+}
+
+// studyWork is what the unfinished runs of a study take.
+type studyWork struct {
+	cost.Work
+	runs    int   // that are left
+	unknown int   // of these, those that were not predicted
+	why     error // of the first
+}
+
+// workOf predicts what the unfinished runs take. Those whose data cannot be opened, or were not allowed, are left out.
+func workOf(j *job, states []*plan.State) (w studyWork) {
+	type planned struct {
+		estimate *train.Estimate
+		one      cost.Work // a step
+		err      error
+	}
+	known := map[string]*planned{} // by settings: the runs of a variant differ in their seeds
+	for _, s := range states {
+		if s.Phase == plan.Finished || s.Phase == plan.Diverged {
+			continue
+		}
+		w.runs++
+		own := *s.Run.Settings
+		own.Seed, own.Out, own.Images.HoldOutSeed = 0, "", 0
+		key := fmt.Sprintf("%+v", own)
+		p := known[key]
+		if p == nil {
+			p = &planned{}
+			p.estimate, p.one, p.err = stepOf(j, s.Run.Settings)
+			known[key] = p
+		}
+		if p.err != nil {
+			w.unknown++
+			w.why = cmp.Or(w.why, p.err)
+			continue
+		}
+		left := max(0, p.estimate.Steps-s.Taken)
+		w.Bytes += p.one.Bytes * int64(left)
+		w.Hours += p.one.Hours * float64(left)
+	}
+	return w
+}
+
+// stepOf plans a run, and predicts what one of its steps takes.
+func stepOf(j *job, s *trainSettings) (e *train.Estimate, one cost.Work, err error) {
+	if err := j.project.CheckStores("train", s); err != nil {
+		return nil, one, err
+	}
+	data, err := openDataOf(j.ctx, &s.Images, func(string, ...any) {})
+	if err != nil {
+		return nil, one, err
+	}
+	defer data.Close()
+	if e, err = train.Plan(s.Config, data.ForTraining()); err == nil {
+		one.Add(e, data.Train, 1)
+	}
+	return e, one, err
+}
+
+// logWork states the work that is left.
+func logWork(j *job, w studyWork) {
+	if w.runs == 0 {
+		return
+	}
+	size := map[bool]string{true: shards.FormatSize(w.Bytes)}[w.Bytes > 0]
+	j.log("%s", predicted.Text(count(w.runs, "run")+" to train", size, w.Hours, 0))
+	if w.unknown > 0 {
+		j.log("without %s, the first because of %v", count(w.unknown, "run"), w.why)
+	}
 }
 
 // inputsOf lists the inputs of runs, each once.

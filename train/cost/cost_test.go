@@ -15,12 +15,14 @@ import (
 	"time"
 	"unsafe"
 
+	"hgld/internal/predicted"
 	"hgld/internal/testing/must"
 	"hgld/train"
 	"hgld/train/config"
 	"hgld/train/device"
 	"hgld/train/device/cpu"
 	"hgld/train/device/observe"
+	"hgld/train/input"
 	"hgld/train/network"
 	"hgld/train/testing/places"
 )
@@ -247,5 +249,26 @@ func TestTimesOfSteps(t *testing.T) {
 	}
 	if timesOf(nil) != (StepTimes{}) {
 		t.Error("no steps have times")
+	}
+}
+
+// sized is a data set that knows the sizes of its images.
+type sized struct {
+	input.Dataset
+	each int64
+}
+
+func (s sized) ImageBytes() int64 { return s.each * int64(s.Len()) }
+
+func TestWorkIsTheDecodingAndTheArithmeticOfItsSteps(t *testing.T) {
+	_, d := small(1)
+	var w Work
+	half := &input.Subset{Of: sized{d, 9000}, Rows: []int{1, 2}}
+	w.Add(&train.Estimate{Batch: 4, FLOPs: 2e9}, half, 3600)
+	if want := int64(3600 * 4 * 9000); w.Bytes != want {
+		t.Errorf("%d bytes, want %d", w.Bytes, want)
+	}
+	if want := 4*9000/predicted.DecodedRate + 2e9/predicted.FLOPRate; math.Abs(w.Hours-want) > 1e-9 { // rounding
+		t.Errorf("%g hours, want %g", w.Hours, want)
 	}
 }

@@ -97,6 +97,18 @@ func StoredSide(d Dataset) (least int) {
 	return least
 }
 
+// MeanBytes returns the mean size of the image files of a data set, or of those that it is a part of; 0 if it does not
+// know them.
+func MeanBytes(d Dataset) float64 {
+	bytes, images := int64(0), 0
+	for _, part := range sources(d) {
+		if p, knows := part.(interface{ ImageBytes() int64 }); knows {
+			bytes, images = bytes+p.ImageBytes(), images+part.Len()
+		}
+	}
+	return float64(bytes) / float64(max(images, 1))
+}
+
 // MostBytes returns the size of the largest image file of a data set, or of one that it is a part of; 0 if it does not
 // know it.
 func MostBytes(d Dataset) (most int) {

@@ -31,6 +31,7 @@ type State struct {
 	Run    *Run              `json:"run"`                  // of the plan
 	Phase  Phase             `json:"phase"`                // how far it is
 	Step   string            `json:"step,omitempty"`       // of a run that has begun: "step 3 of 9"
+	Taken  int               `json:"taken,omitempty"`      // steps of a run that has begun
 	By     string            `json:"by,omitempty"`         // the process that trains it, "" if there is none
 	Left   float64           `json:"hours_left,omitempty"` // that its steps need, as they went; 0: not known
 	Result *retrieval.Result `json:"-"`                    // of a finished run
@@ -96,6 +97,9 @@ func (p *Plan) read(r *Run) (*State, error) {
 			fmt.Sprintf("%s is %s, but the study wants %s", c.Key, c.To, c.From)}
 	}
 	if s.Phase, s.Step = Begun, past.State(); s.Step != "done" {
+		if steps := past.Steps(); len(steps) > 0 {
+			s.Taken = steps[len(steps)-1].Step
+		}
 		if s.By, err = runs.Worker(dir); s.By != "" {
 			s.Left = past.SecondsLeft() / 3600
 		}
