@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -161,6 +162,25 @@ func (o Options) partPath() string {
 	return filepath.Join(filepath.Dir(o.Out), ".fetch-"+hex.EncodeToString(sum[:6])+".part")
 }
 
+// namedSum finds the first digits of a file's SHA-256 in its name, as torchvision and timm write them.
+var namedSum = regexp.MustCompile(`-([0-9a-f]{8,64})\.(pth|pt|bin|safetensors)$`)
+
+// expected returns the SHA-256 that the file must have, or its first digits, and how it is known if not from o.SHA256:
+// from an earlier fetch of the address, or from the name. A name that ends in decimal digits alone may end in a date.
+func (o Options) expected() (want, why string) {
+	if o.SHA256 != "" {
+		return strings.ToLower(o.SHA256), ""
+	}
+	from, whole := o.origin()
+	if r, err := ReadRecord(o.Out); err == nil && r.From == from && whole && download.IsAddress(from) {
+		return r.SHA256, ", as when it was first fetched: " + RecordPath(o.Out)
+	}
+	if m := namedSum.FindStringSubmatch(settingsName(from)); m != nil && strings.ContainsAny(m[1], "abcdef") {
+		return m[1], "…, as its name says"
+	}
+	return "", ""
+}
+
 // existing returns the record of an existing Out that need not be fetched. It fails if Out has
 // another origin or was changed, unless o.Replace is set.
 func (o Options) existing(ctx context.Context) (r Record, there bool, err error) {
@@ -240,8 +260,8 @@ func (o Options) store(ctx context.Context, in io.Reader) (Record, error) {
 		stated = append(stated, beside...)
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
-	if o.SHA256 != "" && !strings.EqualFold(sum, o.SHA256) {
-		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s", from, ErrSum, sum, strings.ToLower(o.SHA256))
+	if want, why := o.expected(); !strings.HasPrefix(sum, want) {
+		return Record{}, fmt.Errorf("%s: %w: it is %s, want %s%s", from, ErrSum, sum, want, why)
 	}
 	w, err := readTensors(raw, size, o.Key)
 	if err != nil {

@@ -214,3 +214,48 @@ func TestSecretsOfAnAddressAreNotRecorded(t *testing.T) {
 		}
 	}
 }
+
+// Without --sha256, a file must have the digits in its name, and the sum that its address had at the first fetch.
+func TestKnownSumsAreCompared(t *testing.T) {
+	data := weights(t)
+	sum := filehash.Text(data)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	defer s.Close()
+	named := func(digits string) Options {
+		return Options{Name: "convnet", From: s.URL + "/convnet-" + digits + ".safetensors",
+			Out: filepath.Join(t.TempDir(), "convnet.safetensors")}
+	}
+	for _, digits := range []string{sum[:8], "20261129", "0a1b2c", "v2"} { // a date, and too few digits
+		if _, err := Fetch(t.Context(), named(digits)); err != nil {
+			t.Errorf("%s: %v", digits, err)
+		}
+	}
+	if _, err := Fetch(t.Context(), named("0000000a")); !errors.Is(err, ErrSum) ||
+		!strings.Contains(err.Error(), "want 0000000a…, as its name says") {
+		t.Errorf("another sum than in the name: %v", err)
+	}
+	o := named("v2")
+	if _, err := Fetch(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	data = slices.Clone(data)
+	data[len(data)-1] ^= 1
+	o.Replace = true
+	must.Do(t, os.Remove(o.Out))
+	if _, err := Fetch(t.Context(), o); !errors.Is(err, ErrSum) ||
+		!strings.Contains(err.Error(), "want "+sum+", as when it was first fetched") {
+		t.Errorf("the address has another file: %v", err)
+	}
+	o.SHA256 = filehash.Text(data)
+	if _, err := Fetch(t.Context(), o); err != nil {
+		t.Errorf("a new sum that was given: %v", err)
+	}
+	if _, err := Read(o.Out, ""); err != nil {
+		t.Error(err)
+	}
+	data[len(data)-1] ^= 1
+	must.Do(t, os.WriteFile(o.Out, data, 0o644))
+	if _, err := Read(o.Out, ""); !errors.Is(err, ErrSum) || !strings.Contains(err.Error(), "was fetched from "+s.URL) {
+		t.Errorf("changed since it was fetched: %v", err)
+	}
+}

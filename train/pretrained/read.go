@@ -2,10 +2,12 @@ package pretrained
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"hgld/internal/filehash"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/internal/torchfile"
@@ -25,7 +27,7 @@ type Weights struct {
 // Read reads the file at path, safetensors or torch.save, which its content tells. A checkpoint may hold
 // several dictionaries of weights: key names one, see [torchfile.Select]. In safetensors, whose names
 // are not nested, it selects the names that begin with the key and a dot. Damage is a
-// *tensorfile.FormatError or a *torchfile.FormatError.
+// *tensorfile.FormatError or a *torchfile.FormatError; of a file that was changed since [Fetch] recorded it, an ErrSum.
 func Read(path, key string) (*Weights, error) {
 	f, err := regular.Open(path)
 	if err != nil {
@@ -45,7 +47,20 @@ func Read(path, key string) (*Weights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return w, nil
+	return w, unchanged(path)
+}
+
+// unchanged compares a file with the record of its fetch, if there is one.
+func unchanged(path string) error {
+	r, err := ReadRecord(path)
+	if err != nil || r.Stored == "" {
+		return nil
+	}
+	if sum, _, err := filehash.SHA256(context.Background(), path); err != nil || sum != r.Stored {
+		return cmp.Or(err, fmt.Errorf("%s: %w: it is %s, and was %s when it was fetched from %s; without %s it is read as "+
+			"it is", path, ErrSum, sum, r.Stored, r.From, RecordPath(path)))
+	}
+	return nil
 }
 
 // Note says which of several dictionaries was read, or returns "".
