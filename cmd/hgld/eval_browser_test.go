@@ -71,13 +71,27 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 	program.Run(t, dir, "eval", "run", "--embeddings", "b.npy", "--export", "right")
 	program.Run(t, dir, "eval", "compare", "--report", "compare.html", "--images", "photos", "left.json", "right.json")
 	program.Run(t, dir, "search", "--index", "a.npy", "--id", "07.png", "--report", "search.html", "--images", "photos")
-	for _, page := range []string{"eval", "compare", "search"} {
+	judgements := ""
+	for i := range 48 {
+		for k := range 48 {
+			if k != i && k%12 == i%12 {
+				judgements += fmt.Sprintf("%02d.png 0 %02d.png 1\n", i, k)
+			}
+		}
+	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "right.qrels"), []byte(judgements), 0o644))
+	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--qrels", "right.qrels", "--report", "judged.html",
+		"--images", "photos")
+	for _, page := range []string{"eval", "compare", "search", "judged"} {
 		for _, width := range []int{1280, 390} {
 			for _, dark := range []bool{false, true} {
 				name := fmt.Sprintf("evaluation-%s-%d-dark-%v", page, width, dark)
 				b := browser.New(t, width, 1000, dark)
 				b.Run(chromedp.Navigate("file://" + filepath.Join(dir, page+".html")))
 				b.Until("the page is there", `document.readyState === "complete" && document.body.dataset.ready`)
+				if asks := browser.Eval[bool](b, `document.getElementById("class").offsetWidth > 0`); asks == (page == "judged") {
+					t.Errorf("%s: asks for a class: %v", name, asks)
+				}
 				if width > 1000 {
 					b.Readable(name)
 				} else { // tables scroll in their own boxes, so that the audit would call headings cut off

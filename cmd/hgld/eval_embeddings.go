@@ -109,7 +109,11 @@ func (e *evalRun) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrieval
 		return nil, err
 	}
 	defer images.Close()
-	outputs, err := e.outputs(j, in.Levels, in.Truth, query, gallery, in.Same, in.Self, in.Classes.Names)
+	names := in.Classes.Names
+	if s.Qrels != "" {
+		names = nil
+	}
+	outputs, err := e.outputs(j, in.Levels, in.Truth, query, gallery, in.Same, in.Self, names)
 	if err != nil {
 		return nil, err
 	}

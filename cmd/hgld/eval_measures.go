@@ -66,7 +66,8 @@ func (e *evalRun) checkCombinations() error {
 	if _, err := classes.KeepsPartial(f.PartialLabels); err != nil {
 		return withCode(exitUsage, err)
 	}
-	independent, page := f.independent(), e.Outputs.Report != "" || e.Outputs.TREC != "" || e.export != nil
+	independent, classed := f.independent(), e.Outputs.TREC != "" || e.export != nil
+	page := classed || e.Outputs.Report != ""
 	for _, no := range []struct {
 		wrong bool
 		says  string
@@ -77,8 +78,8 @@ func (e *evalRun) checkCombinations() error {
 		{f.Ranking != "" && f.Labels == "", "--ranking needs --labels, with one row per query"},
 		{f.Embeddings == "" && f.Ranking == "" && (independent || f.Ignore != "" || f.Qrels != ""),
 			"--levels, ignore and --qrels apply only to vectors from files: name them with --embeddings"},
-		{f.Qrels != "" && (independent || f.Ignore != "" || s.Mean == "class" || s.Resample == "class" || page),
-			"--levels, ignore, mean: class, resample: class, --report, --trec and --export need labels, which --qrels replaces"},
+		{f.Qrels != "" && (independent || f.Ignore != "" || s.Mean == "class" || s.Resample == "class" || classed),
+			"--levels, ignore, mean: class, resample: class, --trec and --export need labels, which --qrels replaces"},
 		{f.parents() != "" && (independent || f.Ignore != "" || f.Qrels != ""),
 			"extra_parents cannot be combined with --levels independent, ignore or --qrels"},
 		{independent && page, "--report, --trec and --export need levels that form a tree; leave them out, or " +

@@ -46,7 +46,7 @@ func besideOut(p *pipeline.Project, stage, out, usual string) func(key string, s
 
 // outputs opens the outputs that the settings ask for. With same, query i is row i of the
 // gallery; otherwise self holds the gallery row of each query, or −1. truth decides what is
-// relevant; nil: the labels do. classes returns the class names of a level.
+// relevant; nil: the labels do. classes returns the class names of a level; nil: there are judgements instead.
 func (e *evalRun) outputs(j *job, levels []string, truth retrieval.Truth, query, gallery outputs.Items, same bool,
 	self []int32, classes func(level int) []string) (*outputs.Outputs, error) {
 	s := &e.Outputs

@@ -173,6 +173,14 @@ func TestEvalMeasuresByQrels(t *testing.T) {
 			t.Errorf("the result does not name its files and definitions: %+v", got)
 		}
 	}
+	succeeds(t, "eval", "run", "--embeddings", "e.npy", "--labels", "ids.csv", "--qrels", "x.qrels", "--report", "j.html")
+	page := string(must.Get(os.ReadFile("j.html"))(t))
+	for text, there := range map[string]bool{`"judged":true`: true, "not relevant": true, "same relevan": false,
+		"By relevan": false, "Confusion of": false} {
+		if strings.Contains(page, text) != there {
+			t.Errorf("the page of judgements has %q: %v, want %v", text, !there, there)
+		}
+	}
 	for want, args := range map[string][]string{
 		"need labels, which --qrels replaces": {"ids.csv", "--qrels", "x.qrels", "-o", "mean=class"},
 		"only a .csv with a column Usage":     {"ids.csv", "--qrels", "x.qrels", "-o", "qrels_usage=public"},

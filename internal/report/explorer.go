@@ -44,6 +44,7 @@ type Explorer struct {
 	Metric  string     `json:"metric"`  // of Query.Value
 	Models  []string   `json:"models"`  // one, or two that are compared
 	Levels  []string   `json:"levels"`  // finest first
+	Judged  bool       `json:"judged"`  // the levels are grades of judgements, and there are no classes
 	Classes [][]string `json:"classes"` // names, by level
 	Items   []*Item    `json:"items"`   // queries and what they retrieve, in the order in which they get pictures
 	Queries []Query    `json:"queries"` // in the order of the data

@@ -14,7 +14,9 @@ let lines = [], at = {line: 0, place: 0};
 const className = (level, c) => (c >= 0 ? data.classes[level][c] : '–');
 const percent = (v) => (v === null || v === undefined ? '–' : (100 * v).toFixed(2));
 const frame = (n) => (n < 0 ? 'plain' : `l${n === levels.length ? 3 : n === 0 ? 0 : 2 * n > levels.length ? 2 : 1}`);
-const sharing = (n) => (n < 0 ? '' : `, ${n} of ${count(levels.length, 'level')} shared`);
+const grade = (n) => (data.judged ? (n ? levels[levels.length - n] : 'not relevant') : `${n} of ${count(levels.length, 'level')}`);
+const sharing = (n) => (n < 0 ? '' : `, ${grade(n)}${data.judged ? '' : ' shared'}`);
+const title = (item) => (data.judged ? item.id : className(0, item.classes[0]));
 const own = (q) => items[queries[q].item];
 const entry = ({q, m}, place) => items[place ? queries[q].found[m][place - 1] : queries[q].item];
 const places = ({q, m}) => queries[q].found[m].length;
@@ -40,7 +42,8 @@ const splits = [...new Set(queries.map((_, q) => own(q).split || ''))].filter(Bo
 fill(byId('filters'),
   h('label', {}, 'Search ', h('input', {id: 'search', type: 'search', autocomplete: 'off', spellcheck: false, oninput: refresh})),
   menu('order', 'Order', orders), menu('kind', 'Show', kinds), menu('level', 'Level', levels.map((name, l) => [l, shown(name)])),
-  h('label', {}, 'Class ', h('input', {id: 'class', autocomplete: 'off', spellcheck: false, oninput: refresh}), h('datalist', {id: 'classes'})),
+  h('label', {hidden: data.judged}, 'Class ', h('input', {id: 'class', autocomplete: 'off', spellcheck: false, oninput: refresh}),
+    h('datalist', {id: 'classes'})),
   splits.length > 1 ? menu('split', 'Split', [['', 'all'], ...splits.map((s) => [s, s])]) : null,
   h('label', {}, h('input', {id: 'only', type: 'checkbox', onchange: refresh}), ' only suspected'),
   h('button', {type: 'button', id: 'everywhere', hidden: true, onclick: () => { chosen.on = null; refresh(); }}, 'Clear the selection of the map'),
@@ -52,19 +55,23 @@ fill(byId('help'), 'Keys in the list: ', key('↑'), key('↓'), ' next query, '
 const grid = byId('queries');
 const list = new VirtualScroll(grid, draw);
 
+// ordered returns all queries in an order, sorted once.
+const sequences = new Map();
+function ordered(name) {
+  if (!sequences.has(name)) sequences.set(name, [...queries.keys()].sort(orders.find(([value]) => value === name)[2]));
+  return sequences.get(name);
+}
+
 // refresh lists the queries that the filters leave.
 function refresh() {
   const text = byId('search').value.trim().toLowerCase(), level = Number(byId('level').value), split = byId('split')?.value;
-  const kind = kinds.find(([value]) => value === byId('kind').value)[2], order = orders.find(([value]) => value === byId('order').value)[2];
+  const kind = kinds.find(([value]) => value === byId('kind').value)[2];
   const names = byId('class').value, c = names ? data.classes[level].indexOf(names) : -1, only = byId('only').checked;
-  const left = [];
-  queries.forEach((query, q) => {
-    if (text && !folded[q].includes(text) || split && own(q).split !== split || c >= 0 && own(q).classes[level] !== c) return;
-    if (chosen.on && !chosen.on.has(q) || !kind(q, level)) return;
-    if (only && ![query.item, ...query.found.flat()].some((i) => suspects.has(i))) return;
-    left.push(q);
+  const left = ordered(byId('order').value).filter((q) => {
+    if (text && !folded[q].includes(text) || split && own(q).split !== split || c >= 0 && own(q).classes[level] !== c) return false;
+    if (chosen.on && !chosen.on.has(q) || !kind(q, level)) return false;
+    return !only || [queries[q].item, ...queries[q].found.flat()].some((i) => suspects.has(i));
   });
-  left.sort(order);
   lines = left.flatMap((q) => models.map((_, m) => ({q, m})));
   at = {line: 0, place: 0};
   if (byId('classes').dataset.level !== String(level)) {
@@ -89,10 +96,10 @@ function tell() {
 
 // picture is the element of an item: its picture, or the reason for its absence.
 const picture = (item, alt) => (item.src ? h('img', {src: item.src, alt, loading: 'lazy', decoding: 'async'})
-  : h('span', {class: 'none', title: item.missing || undefined}, item.missing ? '✕' : shown(className(0, item.classes[0]))));
+  : h('span', {class: 'none', title: item.missing || undefined}, item.missing ? '✕' : shown(title(item))));
 
 function cell(line, place) {
-  const item = entry(line, place), n = place ? queries[line.q].shared[line.m][place - 1] : -1, name = className(0, item.classes[0]);
+  const item = entry(line, place), n = place ? queries[line.q].shared[line.m][place - 1] : -1, name = title(item);
   const says = place ? `place ${place}: ${name}${sharing(n)}` : `query: ${name}`;
   const wrong = suspects.has(place ? queries[line.q].found[line.m][place - 1] : queries[line.q].item);
   return h('div', {class: `cell ${place ? frame(n) : 'query'}${wrong ? ' suspect' : ''}`, role: 'gridcell',
@@ -182,9 +189,9 @@ function enlarge() {
   const n = at.place ? queries[line.q].shared[line.m][at.place - 1] : 0;
   const side = (of, text) => h('figure', {}, picture(of, text), h('figcaption', {}, text));
   const facts = [['file', item.path || item.id], ['id', item.id], ...(item.split ? [['split', item.split]] : []),
-    ...levels.map((name, l) => [name, className(l, item.classes[l])]),
+    ...(data.judged ? [] : levels.map((name, l) => [name, className(l, item.classes[l])])),
     ...(!at.place ? [[data.metric, percent(queries[line.q].value[line.m])]] : []),
-    ...(at.place && n >= 0 ? [['shared with the query', `${n} of ${count(levels.length, 'level')}`]] : []),
+    ...(at.place && n >= 0 ? [[data.judged ? 'judged' : 'shared with the query', grade(n)]] : []),
     ...(item.missing ? [['no picture', item.missing]] : [])];
   fill(byId('shown'), h('h2', {id: 'h-view'}, at.place ? `Place ${at.place}${last ? ` in ${models[line.m]}` : ''}` : 'Query'),
     h('div', {class: 'pair'}, at.place ? side(query, 'query') : null, side(item, at.place ? `place ${at.place}` : 'query')),
@@ -208,8 +215,8 @@ try { for (const i of JSON.parse(localStorage.getItem(kept) || '[]')) if (items[
 function save() {
   const quoted = (text) => (/[",\n\r]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const paths = items.some((item) => item.path), rows = [...suspects].sort((a, b) => a - b).map((i) => items[i]);
-  const table = [['id', ...(paths ? ['path'] : []), ...levels], ...rows.map((item) => [item.id, ...(paths ? [item.path || ''] : []),
-    ...item.classes.map((c, l) => (c >= 0 ? className(l, c) : ''))])];
+  const table = [['id', ...(paths ? ['path'] : []), ...(data.judged ? [] : levels)], ...rows.map((item) => [item.id, ...(paths ? [item.path || ''] : []),
+    ...(data.judged ? [] : item.classes.map((c, l) => (c >= 0 ? className(l, c) : '')))])];
   const text = table.map((row) => `${row.map(quoted).join(',')}\n`).join('');
   const link = h('a', {download: 'suspects.csv', href: URL.createObjectURL(new Blob([text], {type: 'text/csv'}))});
   link.click();
@@ -226,7 +233,7 @@ if (data.map) {
     words: {label: 'image', decided: 'filled points have a right first place', open: 'only those with a wrong first place'},
     group: (i) => own(query[i]).classes[coarsest], groupName: (g) => className(coarsest, g), declared: () => false,
     isMarked: (i) => !!chosen.on?.has(query[i]), decided: (i) => right(query[i], 0, level()),
-    name: (i) => `${own(query[i]).id}: ${className(0, own(query[i]).classes[0])}`,
+    name: (i) => (data.judged ? own(query[i]).id : `${own(query[i]).id}: ${title(own(query[i]))}`),
     marked: (inside, more) => {
       const now = new Set(inside.map((i) => query[i]));
       chosen.on = more && chosen.on ? new Set([...chosen.on, ...now]) : now;

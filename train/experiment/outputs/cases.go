@@ -54,6 +54,9 @@ func (p *page) explore(ctx context.Context, r *retrieval.Result) (*explored, err
 	values := r.PerQuery.Values[key][:len(p.found)]
 	x := newExplored(key, p.Levels, "result")
 	x.Note = fmt.Sprintf("Each query with its %s in percent, then the first %d places of its ranking.", key, p.Places)
+	if p.Classes == nil {
+		x.judge()
+	}
 	order := worst(values, pageQueries)
 	x.Left = len(values) - len(order)
 	var truth []byte

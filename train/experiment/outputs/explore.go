@@ -61,6 +61,15 @@ func newExplored(metric string, levels []string, models ...string) *explored {
 	return x
 }
 
+// judge turns the levels into grades of judgements, which are no classes.
+func (x *explored) judge() {
+	x.Judged = true
+	for i := range x.Legend {
+		text := strings.Replace(x.Legend[i].Text, "same ", "", 1)
+		x.Legend[i].Text = strings.ReplaceAll(text, "nothing in common", "not relevant")
+	}
+}
+
 // add adds an item with a key, unless it is there, and returns its number. classes are the names of its classes,
 // finest first, "" for none.
 func (x *explored) add(key string, item report.Item, classes []string, image imageOf) int {

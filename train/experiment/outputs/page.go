@@ -23,7 +23,7 @@ const pagePoints = 800 // queries on the map; t-SNE's cost grows with their squa
 type Page struct {
 	Path    string                   // the file to write
 	Levels  []string                 // the names of the levels, finest first
-	Classes func(level int) []string // returns the names of the classes of a level
+	Classes func(level int) []string // returns the names of the classes of a level; nil: Truth has judgements, no classes
 	Truth   retrieval.Truth          // decides how many levels an item shares with a query; nil: their labels do
 
 	// Query and Gallery are the items. The page shows pictures if both are Pictured.
@@ -108,8 +108,10 @@ func (p *page) Finish(ctx context.Context, r *retrieval.Result) error {
 	if err != nil {
 		return err
 	}
-	p.classTables(&out, r)
-	p.confusion(&out)
+	if p.Classes != nil {
+		p.classTables(&out, r)
+		p.confusion(&out)
+	}
 	return x.write(ctx, p.Path, &out)
 }
 
@@ -228,8 +230,12 @@ func (p *page) drawMap(ctx context.Context, x *explored, at []int) error {
 			queries, kept = append(queries, at[q]), append(kept, xy[2*i:2*i+2]...)
 		}
 	}
-	x.MapNote = fmt.Sprintf("t-SNE of the embeddings of %d of %d queries, coloured by %s. Neighbours are kept; "+
-		"distances between groups mean little.", len(queries), p.Query.Len(), p.Levels[len(p.Levels)-1])
+	coloured := ""
+	if p.Classes != nil {
+		coloured = ", coloured by " + p.Levels[len(p.Levels)-1]
+	}
+	x.MapNote = fmt.Sprintf("t-SNE of the embeddings of %d of %d queries%s. Neighbours are kept; "+
+		"distances between groups mean little.", len(queries), p.Query.Len(), coloured)
 	x.Map = report.NewMap(queries, kept)
 	return nil
 }
