@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -66,16 +68,54 @@ func latexTable(parts []ResultTable) string {
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	b.WriteString("% mean and deviation over the seeds; bold: the best mean, underlined: the second\n")
-	for _, t := range parts {
-		for _, why := range t.incomparable() {
-			fmt.Fprintf(b, "%% not comparable with the quoted numbers: %s\n", terminal.VisibleName(why))
-		}
+	for _, why := range incomparable(parts) {
+		fmt.Fprintf(b, "%% not comparable with the quoted numbers: %s\n", terminal.VisibleName(why))
 	}
 	return b.String()
 }
 
+// latexComparisons writes the differences with the names of the published rows and of their metrics.
+func (r *Report) latexComparisons(w io.Writer) error {
+	methods, heads := map[string]string{}, map[string]string{}
+	for _, t := range r.Tables {
+		for k, key := range t.Metrics {
+			heads[key] = t.heads[k]
+		}
+		for _, row := range t.Rows {
+			if row.Quoted != nil {
+				methods[row.Label] = row.Quoted.Method
+			}
+		}
+	}
+	for i := range r.Comparisons {
+		c := r.comparison(i)
+		c.Rows = slices.Clone(c.Rows)
+		for i := range c.Rows {
+			d := &c.Rows[i]
+			d.Of, d.From = cmp.Or(methods[d.Of], d.Of), cmp.Or(methods[d.From], d.From)
+			d.Metric = cmp.Or(heads[d.Metric], d.Metric)
+		}
+		var b bytes.Buffer
+		if err := c.table().Write(&b, "latex"); err != nil {
+			return err
+		}
+		text := b.String()
+		for _, name := range methods {
+			plain := texttable.LaTeX(name)
+			text = strings.ReplaceAll(text, plain, subscripted(plain))
+		}
+		if _, err := io.WriteString(w, "\n"+text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // subscript finds a subscript of a published name.
 var subscript = regexp.MustCompile(`\\_([A-Za-z]+)`)
+
+// subscripted sets a published name in LaTeX as the papers set TL_SH.
+func subscripted(name string) string { return subscript.ReplaceAllString(name, `$$_{\mathrm{$1}}$$`) }
 
 // latexRow writes a row of results, and below it the published one.
 func latexRow(b *strings.Builder, parts []ResultTable, i int) {
@@ -98,8 +138,8 @@ func latexRow(b *strings.Builder, parts []ResultTable, i int) {
 	line := func(name string, cells []string) {
 		fmt.Fprintf(b, "%s & %s \\\\\n", name, strings.Join(cells, " & "))
 	}
-	if name = texttable.LaTeX(name); published { // as the paper sets TL_SH
-		name = subscript.ReplaceAllString(name, `$$_{\mathrm{$1}}$$`)
+	if name = texttable.LaTeX(name); published {
+		name = subscripted(name)
 	}
 	line(name, results)
 	if table != "" {

@@ -19,7 +19,7 @@ func (r *Report) page(w io.Writer) error {
 	}
 	for i := range r.Tables {
 		t := &r.Tables[i]
-		shown := pageTable(r.table(*t))
+		shown := pageTable(r.table(*t, incomparable(r.Tables[:i])))
 		t.markBest(shown)
 		out.Tables = append(out.Tables, shown)
 		if v := t.verdicts(); len(v.Rows) > 0 {
@@ -29,7 +29,7 @@ func (r *Report) page(w io.Writer) error {
 		}
 	}
 	for i := range r.Comparisons {
-		c := r.Comparisons[i].table()
+		c := r.comparison(i).table()
 		shown := pageTable(c)
 		shown.Text = len(c.Head) - 1
 		out.Tables = append(out.Tables, shown)

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -159,10 +161,10 @@ func (r *Report) Text(w io.Writer, format string) error {
 	}
 	tables := r.textTables()
 	if format == "latex" {
-		if err := r.latexTables(&b); err != nil {
+		if err := errors.Join(r.latexTables(&b), r.latexComparisons(&b)); err != nil {
 			return err
 		}
-		tables = r.comparisonTables()
+		tables = nil
 	}
 	for _, t := range tables {
 		if b.WriteString("\n"); format == "markdown" && t.Title != "" {
@@ -178,24 +180,30 @@ func (r *Report) Text(w io.Writer, format string) error {
 
 // textTables returns all tables of the report.
 func (r *Report) textTables() (list []texttable.Table) {
-	for _, t := range r.Tables {
-		list = append(list, r.table(t))
+	for i, t := range r.Tables {
+		list = append(list, r.table(t, incomparable(r.Tables[:i])))
 		if v := t.verdicts(); len(v.Rows) > 0 {
 			list = append(list, v)
 		}
 	}
-	return append(list, r.comparisonTables()...)
-}
-
-func (r *Report) comparisonTables() (list []texttable.Table) {
-	for _, c := range r.Comparisons {
-		list = append(list, c.table())
+	for i := range r.Comparisons {
+		list = append(list, r.comparison(i).table())
 	}
 	return list
 }
 
-// table formats a table of results: a row for each variant, and below it the published row.
-func (r *Report) table(t ResultTable) texttable.Table {
+// comparison returns a comparison to print, which does not repeat why its claim and the one before have no verdict.
+func (r *Report) comparison(i int) *ResultComparison {
+	c := r.Comparisons[i]
+	if i > 0 && c.Verdict == r.Comparisons[i-1].Verdict && strings.HasPrefix(c.Verdict, "not comparable: ") {
+		c.Verdict = "not comparable: as above"
+	}
+	return &c
+}
+
+// table formats a table of results: a row for each variant, and below it the published row. said are the reasons
+// against a comparison with the latter that stand below a table before it.
+func (r *Report) table(t ResultTable, said []string) texttable.Table {
 	out := texttable.Table{Title: t.Title, Head: append([]string{"%", "n"}, t.Metrics...), Note: r.intervalNote()}
 	for _, row := range t.Rows {
 		cells := []string{row.Label, strconv.Itoa(row.Count)}
@@ -213,21 +221,26 @@ func (r *Report) table(t ResultTable) texttable.Table {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	for _, text := range t.incomparable() {
+	for _, text := range incomparable([]ResultTable{t}) {
+		if slices.Contains(said, text) {
+			text = "as above"
+		}
 		out.Note += "\nnot comparable with the quoted numbers: " + text
 	}
 	return out
 }
 
-// incomparable lists why the results cannot be compared with the published rows.
-func (t *ResultTable) incomparable() (why []string) {
-	for _, row := range t.Rows {
-		if row.Quoted == nil {
-			continue
-		}
-		for _, verdict := range row.Quoted.Verdicts {
-			if text, ok := strings.CutPrefix(verdict, "not comparable: "); ok && !slices.Contains(why, text) {
-				why = append(why, text)
+// incomparable lists why results cannot be compared with the published rows, each reason once.
+func incomparable(tables []ResultTable) (why []string) {
+	for _, t := range tables {
+		for _, row := range t.Rows {
+			if row.Quoted == nil {
+				continue
+			}
+			for _, verdict := range row.Quoted.Verdicts {
+				if text, ok := strings.CutPrefix(verdict, "not comparable: "); ok && !slices.Contains(why, text) {
+					why = append(why, text)
+				}
 			}
 		}
 	}
@@ -367,12 +380,17 @@ func (f *ResultFigure) prepare(style report.Style) {
 	f.drawing = drawing
 }
 
+// axisNames are what the papers call settings that figures have as their axis.
+var axisNames = map[string]string{"batch": "batch size", "dim": "dimension", "lr": "learning rate", "alpha": "α",
+	"delta": "δ", "lambda": "λ", "nq": "number of bins", "rho": "ρ", "sigma": "σ", "tau": "τ"}
+
 // mostTicks is the number of values up to which each has a tick.
 const mostTicks = 16
 
 // draw draws a figure.
 func (f *ResultFigure) draw(style report.Style) (*report.Drawing, error) {
-	p := &report.Plot{XLabel: plan.LastKey(f.X), YLabel: "%", LogX: f.Log, YMost: 100, Style: style}
+	x := plan.LastKey(f.X)
+	p := &report.Plot{XLabel: cmp.Or(axisNames[x], x), YLabel: "%", LogX: f.Log, YMost: 100, Style: style}
 	if len(f.Metrics) == 1 {
 		p.YLabel = f.heads[0] + " (%)"
 	}

@@ -340,9 +340,47 @@ func TestPublishedNamesHaveSubscripts(t *testing.T) {
 		map[string][][]float64{"A": {{89, 41}, {90, 42}}, "B_2": {{98, 42}, {99, 44}}})
 	var b bytes.Buffer
 	must.Do(t, r.Text(&b, "latex"))
-	for _, want := range []string{`TL$_{\mathrm{SH}}$ & `, `B\_2 & `} { // the second is a name of the study
+	for _, want := range []string{`TL$_{\mathrm{SH}}$ & `, `B\_2 & `, // a name of the study
+		`B\_2 $-$ TL$_{\mathrm{SH}}$ & `} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s\nlacks %s", b.String(), want)
 		}
+	}
+}
+
+// Why numbers cannot be compared stands once in a report, and later tables point to it.
+func TestReasonsAgainstComparisonsStandOnce(t *testing.T) {
+	r, _ := finished(t, tiny, map[string][][]float64{"A": {{89, 41}, {90, 42}}, "B_2": {{98, 42}, {99, 44}}})
+	r.Comparisons[0].Verdict = "not comparable: scaled down (steps=20)"
+	r.Tables, r.Comparisons = append(r.Tables, r.Tables[0]), append(r.Comparisons, r.Comparisons[0])
+	for _, format := range []string{"text", "markdown"} {
+		var b bytes.Buffer
+		must.Do(t, r.Text(&b, format))
+		for text, want := range map[string]int{"quoted numbers: other images": 1, "quoted numbers: as above": 1,
+			"scaled down (steps=20)": 1, "the claim is not comparable: as above": 1} {
+			if n := strings.Count(b.String(), text); n != want {
+				t.Errorf("%s: %q stands %d times, want %d", format, text, n, want)
+			}
+		}
+	}
+	r.Tables[0].part, r.Tables[1].part = "sop", "cub"
+	var b bytes.Buffer
+	must.Do(t, r.Text(&b, "latex"))
+	if n := strings.Count(b.String(), "quoted numbers: other images"); n != 1 {
+		t.Errorf("one table of two parts says %d times why", n)
+	}
+}
+
+// The axis has the paper's word for a setting.
+func TestAxisHasTheWordOfThePapers(t *testing.T) {
+	f := ResultFigure{Figure: plan.Figure{X: "sampler.batch", Metrics: []string{"H-AP"}}, heads: []string{"H-AP"},
+		Curves: []ResultCurve{{Points: []ResultPoint{{X: 32, Y: Sample{Count: 1, Mean: 50}}, {X: 64, Y: Sample{Count: 1,
+			Mean: 60}}}}}}
+	drawing, err := f.draw(report.Style{})
+	must.Do(t, err)
+	var b bytes.Buffer
+	must.Do(t, drawing.Write(&b, "svg"))
+	if !strings.Contains(b.String(), ">batch size<") {
+		t.Errorf("no axis is called batch size:\n%s", b.String())
 	}
 }
