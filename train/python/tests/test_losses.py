@@ -660,6 +660,37 @@ def test_a_loss_is_one_node_of_a_graph(name: str, rows: Rows) -> None:
     assert [str(n.target) for n in program.graph.nodes if "hgld" in str(n.target)] == ["hgld.loss.default"]
 
 
+@pytest.mark.parametrize(("first", "start", "warm"), [(False, 0, 0), (True, 3, 0), (False, 4, 1), (True, 0, 2)])
+def test_a_memory_is_part_of_a_graph(first: bool, start: int, warm: int, rows: Rows) -> None:
+    """Batches of several sizes and one that is not finite, beside steps outside a graph."""
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    torch._dynamo.reset()
+    net = torch.nn.Linear(12, 12)
+    plain, traced = (ht.XBM(made("sup-h-ap"), 50, first=first, start=start, weight=0.5) for _ in range(2))
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        value: torch.Tensor = traced(net(x), y)
+        return value
+
+    run = torch.compile(step, fullgraph=True, backend="aot_eager")
+    for k, n in enumerate((18, 18, 18, 18, 9, 18, 18)):
+        part, labels = x.roll(5 * k, 0)[:n].clone(), y.roll(5 * k, 0)[:n]
+        if k == 5:
+            part[2, 3] = float("nan")
+        a, b = (run if k >= warm else step)(part, labels), plain(net(part), labels)
+        assert torch.equal(a, b) or (k == 5 and a.isnan() and b.isnan()), k
+        for g, h in zip(*(torch.autograd.grad(v, net.parameters()) for v in (a, b)), strict=True):
+            assert torch.allclose(g, h, rtol=1e-6, atol=1e-9, equal_nan=k == 5), k
+        for name, value in plain.state_dict().items():
+            assert torch.equal(value, traced.state_dict()[name]), (k, name)
+    assert int(plain.batches) == 6
+    traced.eval()
+    torch._dynamo.reset()
+    before = traced.rows.clone()
+    assert torch.equal(torch.compile(step, fullgraph=True, backend="aot_eager")(x, y), plain.eval()(net(x), y))
+    assert torch.equal(traced.rows, before)
+
+
 @pytest.mark.parametrize("name", ["proxies", "none", "single queries", "draws"])
 def test_vmap_and_grad_are_loops(name: str, rows: Rows) -> None:
     y = torch.from_numpy(rows[1])

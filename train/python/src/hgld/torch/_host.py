@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from hgld import _library
 from hgld._library import FLOAT32, FLOAT64, HgldError, Matrix
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def to_host(tensors: Sequence[torch.Tensor], kind: torch.dtype) -> list[torch.Tensor]:
@@ -117,18 +114,6 @@ def recomputing() -> bool:
     return not torch.compiler.is_compiling() and torch._C._current_graph_task_id() >= 0
 
 
-def untraced(method: _F) -> _F:
-    """A method that torch.compile leaves as it is: it cannot see into the library, and need not try."""
-
-    @functools.wraps(method)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():
-            return torch.compiler.disable(method)(*args, **kwargs)  # type: ignore[no-untyped-call]
-        return method(*args, **kwargs)
-
-    return cast(_F, run)
-
-
 def address(array: Any) -> int | None:
     """The address of an array of ctypes, or None."""
     return None if array is None else ctypes.addressof(array)
@@ -163,5 +148,4 @@ __all__ = [
     "tensor_of",
     "to_host",
     "type_of",
-    "untraced",
 ]

@@ -44,11 +44,13 @@ class Others(NamedTuple):
         rows: [N, D] embeddings.
         labels: [N] or [N, L] their classes.
         own: [B] row of each query among them, or -1; None: no query has one.
+        active: whether the loss reads them, a truth value; None: it does.
     """
 
     rows: Tensor | None = None
     labels: Tensor | None = None
     own: Tensor | None = None
+    active: Tensor | None = None
 
     def given(self) -> list[Tensor]:
         """What is not None."""
@@ -63,7 +65,7 @@ class Others(NamedTuple):
         check_rows(self.rows, name)
         labels = labels_of(self.labels, len(self.rows), levels, f"{prefix}_labels")
         own = None if self.own is None else narrow(labels_of(self.own, queries, 1, f"{prefix}_self"))
-        return Others(self.rows, labels, own)
+        return Others(self.rows, labels, own, None if self.active is None else self.active.cpu())
 
 
 _NOTHING = Others()

@@ -132,7 +132,7 @@ def compute(
         params: the proxies.
         labels: int64 [Q, L] of the queries, on the host, like those below.
         gallery: labels [G, L] of another gallery, and the row [Q] of each query there, if they are known.
-        memory: rows [M, D], their labels, and the row of each query there.
+        memory: rows [M, D], their labels, the row of each query there, and whether the loss reads them, with a row.
         states: those of the loss; they stay as they are if the loss is not finite.
         weights: [Q], with each and wanted: the gradient is that of the weighted sum of the queries' losses.
         step: number of the step, int64.
@@ -144,6 +144,8 @@ def compute(
         wanted: whether gradients are.
     """
     device, kind = rows[0].device, _kind(rows)
+    if len(memory) > 3:
+        memory = memory[:3] if memory[3] else []
     inputs, held = to_host([*rows, *params], kind), to_host(memory[:1], kind)
     those = [in_rows(x) for x in inputs[: len(rows)]]
     values = [x.contiguous() for x in inputs[len(rows) :]]
@@ -262,9 +264,14 @@ def _arguments(counts: list[int], tensors: Sequence[Tensor]) -> list[Any]:
     return [rows, params, labels[0], gallery, memory, states, weights[0] if weights else None, step[0]]
 
 
+def in_graph() -> bool:
+    """Whether the operators are wanted, for a graph or another way to trace."""
+    return torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() > 0
+
+
 def loss_of(*given: Any) -> tuple[Tensor, Sequence[Tensor], Sequence[Tensor]]:
     """compute with its gradient: in a graph as the operator."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if in_graph():
         found: tuple[Tensor, list[Tensor], list[Tensor]] = _operator(*given)
         return found
     rows, params, labels, gallery, memory, states, weights, step, *options = given

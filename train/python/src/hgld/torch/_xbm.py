@@ -8,19 +8,68 @@ import torch
 from torch import Tensor, nn
 
 from hgld._library import HgldError, library, whole
-from hgld.torch._host import check_rows, labels_of, recomputing, untraced
+from hgld.torch._host import check_rows, labels_of, recomputing
 from hgld.torch._loss import Loss, Others
+from hgld.torch._op import in_graph
 
 # The label, at the coarsest level, of a row without any class. It is a negative of every query. A row of
 # the memory whose labels are all -1 is empty.
 DISTRACTOR = 2**24 - 1
 
 
+@torch.no_grad()
+def _place(size: int, batch: int, batches: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of a memory that the next batch takes, the oldest, and the layout after it."""
+    usual, next_ = (int(x) for x in layout.tolist())
+    usual = usual or batch
+    first = next_
+    if next_ < 0:
+        first = library().hgld_ring_first(size, usual, int(batches))
+    if next_ >= 0 or batch != usual:
+        next_ = (first + batch) % size
+    return (first + torch.arange(batch, device="cpu")) % size, torch.tensor([usual, next_], device="cpu")
+
+
+@torch.no_grad()
+def _push(
+    rows: Tensor, labels: Tensor, batches: Tensor, layout: Tensor, embeddings: Tensor, classes: Tensor, unit: bool
+) -> Tensor:
+    """Writes a batch into a memory, and returns its rows there, [B]: -1 if a value is not finite, and it is left out.
+
+    In a graph it is the operator ``hgld::push``.
+    """
+    if not torch.isfinite(embeddings).all():
+        return torch.full((len(embeddings),), -1, dtype=torch.int32, device="cpu")
+    own, after = _place(len(rows), len(embeddings), batches, layout)
+    values = embeddings.to(rows)
+    known = classes.view(len(classes), -1).to(labels)
+    known[(known < 0).all(1), -1] = DISTRACTOR
+    at = own.to(rows.device)
+    rows[at], labels[at] = nn.functional.normalize(values) if unit else values, known
+    layout.copy_(after)
+    batches.add_(1)
+    return own.int()
+
+
+_operator = torch.library.custom_op(
+    "hgld::push",
+    _push,
+    mutates_args=("rows", "labels", "batches", "layout"),
+    schema="(Tensor(a!) rows, Tensor(b!) labels, Tensor(c!) batches, Tensor(d!) layout, Tensor embeddings,"
+    " Tensor classes, bool unit) -> Tensor",
+)
+
+
+@_operator.register_fake
+def _(rows, labels, batches, layout, embeddings, classes, unit):  # type: ignore[no-untyped-def]
+    return torch.empty(embeddings.shape[0], dtype=torch.int32, device="cpu")
+
+
 class _Pushed(NamedTuple):
     """What a batch did to the memory, for a second computation of the same batch."""
 
-    rows: Tensor  # [B] its rows of the memory
-    old: tuple[Tensor, Tensor]  # what they held
+    own: Tensor  # [B] its rows of the memory, or -1
+    old: tuple[Tensor, Tensor]  # what they held, if the loss reads the memory before the batch
 
 
 class XBM(nn.Module):
@@ -53,7 +102,6 @@ class XBM(nn.Module):
         self.register_buffer("layout", torch.tensor([0, -1]))
         self._pushed: _Pushed | None = None
 
-    @untraced
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """The loss of a batch against itself and the memory. In training the batch joins the memory.
 
@@ -66,23 +114,21 @@ class XBM(nn.Module):
         labels = labels_of(labels, len(embeddings), None, "labels")
         self._fit(embeddings, labels.view(len(labels), -1))
         again = self._pushed if recomputing() else None  # activation checkpoints compute a batch twice
-        n = int(self.batches.item()) - (again is not None)
-        pushed = again
-        if not again:
+        joins = self.training and again is None
+        if again is None:
             self._pushed = None
-        if self.training and not again and torch.isfinite(embeddings.detach()).all():
-            pushed = self._placed(n, embeddings)
-            self._pushed = pushed
-            if not self.first:
-                self._push(pushed, embeddings, labels)
-        if n + 1 < self.start:
-            value = self.loss.of_rows(embeddings, labels)
-        else:
-            value = self.loss.of_rows(embeddings, labels, memory=self._read(again, pushed), memory_weight=self.weight)
-        if self.training and not again and pushed:
-            if self.first:
-                self._push(pushed, embeddings, labels)
-            self.batches += 1
+        counted = again is not None and bool((again.own >= 0).all())
+        active = self.batches + (1 - counted) >= self.start
+        own = torch.full((len(embeddings),), -1, dtype=torch.int32, device="cpu") if again is None else again.own
+        if joins and not self.first:
+            own = self._joined(embeddings, labels)
+        rows, classes = self._before(again) if self.first and counted and again else (self.rows, self.labels)
+        seen = torch.full_like(own, -1) if self.first else own
+        value = self.loss.of_rows(
+            embeddings, labels, memory=Others(rows, classes, seen, active), memory_weight=self.weight
+        )
+        if joins and self.first:
+            self._joined(embeddings, labels)
         return value
 
     def _fit(self, embeddings: Tensor, labels: Tensor) -> None:
@@ -100,39 +146,24 @@ class XBM(nn.Module):
                 f"{embeddings.shape[1]} and {labels.shape[1]}: want the same"
             )
 
-    def _read(self, again: _Pushed | None, pushed: _Pushed | None) -> Others:
-        """The memory as the loss of a batch reads it, also when that is computed again."""
-        if not self.first:
-            return Others(self.rows, self.labels, None if pushed is None else pushed.rows.int())
-        if again is None:
-            return Others(self.rows, self.labels)
+    def _before(self, again: _Pushed) -> tuple[Tensor, Tensor]:
+        """The memory before the batch that is computed again."""
         rows, labels = self.rows.clone(), self.labels.clone()
-        rows[again.rows], labels[again.rows] = again.old
-        return Others(rows, labels)
+        at = again.own.long().to(rows.device)
+        rows[at], labels[at] = again.old
+        return rows, labels
 
-    @torch.no_grad()
-    def _placed(self, n: int, embeddings: Tensor) -> _Pushed:
-        """The rows of the memory that batch n takes: the oldest."""
-        size, batch = self.size, len(embeddings)
-        usual, next_ = (int(x) for x in self.layout.tolist())
-        usual = usual or batch
-        if next_ < 0 and batch != usual:
-            next_ = library().hgld_ring_first(size, usual, n)
-        first = next_ if next_ >= 0 else library().hgld_ring_first(size, usual, n)
-        rows = (first + torch.arange(batch)) % size
-        self.layout.copy_(torch.tensor([usual, -1 if next_ < 0 else (first + batch) % size]))
-        rows = rows.to(self.rows.device)
-        return _Pushed(rows, (self.rows[rows], self.labels[rows]))
-
-    @torch.no_grad()
-    def _push(self, to: _Pushed, embeddings: Tensor, labels: Tensor) -> None:
-        """Writes a batch into its rows."""
-        rows = embeddings.detach().to(self.rows)
-        if self.loss.normalize:
-            rows = nn.functional.normalize(rows)
-        classes = labels.view(len(labels), -1).to(self.labels)
-        classes[(classes < 0).all(1), -1] = DISTRACTOR
-        self.rows[to.rows], self.labels[to.rows] = rows, classes
+    def _joined(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """The batch's rows of the memory, which it joins."""
+        memory = self.rows, self.labels, self.batches, self.layout
+        if in_graph():
+            own: Tensor = _operator(*memory, embeddings.detach(), labels, self.loss.normalize)
+            return own
+        at = _place(self.size, len(embeddings), self.batches, self.layout)[0].to(self.rows.device)
+        old = (self.rows[at], self.labels[at]) if self.first else (self.rows[:0], self.labels[:0])
+        own = _push(*memory, embeddings.detach(), labels, self.loss.normalize)
+        self._pushed = _Pushed(own, old)
+        return own
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pushed": None}
