@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"encoding/binary"
 	"math"
 
 	"hgld/internal/vec"
@@ -8,83 +9,128 @@ import (
 	"hgld/train/device/reference"
 )
 
-// kept is the memory of one worker for the items of a query that count: their numbers and scores.
+// kept is the memory of one worker for a query: numbers and scores of the positives that count, and a
+// row for the exponentials where no gradient takes them.
 type kept struct {
-	items  []int32
-	scores []float32
+	items       []int32
+	scores, row []float32
 }
 
-// multiSimilarity is the PairLoss of that kind for one query; reference.PairLoss defines it. It
-// copies the scores that count, so that their exponentials are one run.
-func (k *kept) multiSimilarity(ds, s []float32, sh []uint8, p *reference.Pairs) (r reference.PairSum) {
-	clear(ds)
-	least, most := extremes(s, sh, p)
-	n := k.keep(s, sh, p, least, most)
-	positives, negatives := n[0], n[1]
-	if p.Mine && (positives == 0 || negatives == 0) {
+// multiSimilarity is the PairLoss of that kind for one query; reference.PairLoss defines it. The
+// exponentials of the negatives are one run over the row, in which all others are −∞. weight
+// multiplies the gradient.
+func (k *kept) multiSimilarity(ds, s []float32, sh []uint8, p *reference.Pairs, weight float64) (r reference.PairSum) {
+	e := ds
+	if ds == nil {
+		e = k.row[:len(s)]
+	}
+	n, least, most := k.positives(s, sh, p)
+	if p.Mine {
+		n = k.mine(n, p.PosMargin, most)
+	}
+	negatives := pickNegatives(e, s, sh, p, least)
+	if p.Mine && (n == 0 || negatives == 0) {
+		clear(ds)
 		return r
 	}
-	first := [2]int{0, len(k.items) - negatives}
-	scale := [2]float64{-p.PosScale, p.NegScale}
-	for sign := range 2 {
-		r.Count[sign] = int32(n[sign])
-		items, e := k.items[first[sign]:][:n[sign]], k.scores[first[sign]:][:n[sign]]
+	r.Count = [2]int32{int32(n), int32(negatives)}
+	scale, hardest, slope := [2]float64{-p.PosScale, p.NegScale}, [2]float64{least, most}, [2]float64{}
+	for sign, x := range [2][]float32{k.scores[:n], e} {
 		top := 0.0 // the 1 in the logarithm is e^0
-		for _, x := range e {
-			top = max(top, scale[sign]*(float64(x)-p.Base))
+		if r.Count[sign] > 0 {
+			top = max(top, scale[sign]*(hardest[sign]-p.Base))
 		}
-		sum := math.Exp(-top) + vec.ExpScaled(e, e, p.Base+top/scale[sign], scale[sign])
+		sum := math.Exp(-top) + vec.ExpScaled(x, x, p.Base+top/scale[sign], scale[sign])
 		r.Loss[sign] = (top + math.Log(sum)) / math.Abs(scale[sign])
-		if ds == nil {
-			continue
-		}
-		slope := math.Copysign(1/sum, scale[sign])
-		for i, item := range items {
-			ds[item] = float32(slope * float64(e[i]))
-		}
+		slope[sign] = math.Copysign(weight/sum, scale[sign])
+	}
+	if ds == nil {
+		return r
+	}
+	vec.ScaleWide(ds, slope[1], ds)
+	for i, item := range k.items[:n] {
+		ds[item] = float32(slope[0] * float64(k.scores[i]))
 	}
 	return r
 }
 
-// extremes returns the least score of a positive and the greatest of a negative.
-func extremes(s []float32, sh []uint8, p *reference.Pairs) (least, most float64) {
-	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
-	sh = sh[:len(s)]
-	for i, x := range s {
-		switch l := sh[i]; {
-		case l == 0:
-			high = max(high, x)
-		case l != device.AbsentLevel && float64(x) < p.Ceiling:
-			low = min(low, x)
-		}
-	}
-	return float64(low), float64(high)
+// lane is the number of items whose levels are looked at together.
+const lane = 8
+
+// areNegatives reports whether the first items of a row are all negatives.
+func areNegatives(sh []uint8) bool {
+	return len(sh) >= lane && binary.NativeEndian.Uint64(sh) == 0
 }
 
-// keep copies the positives that count from the beginning and the negatives from the end, in
-// order, and returns the number of each.
-func (k *kept) keep(s []float32, sh []uint8, p *reference.Pairs, least, most float64) (n [2]int) {
+// positives keeps the positives below the ceiling, and returns their number, the least score of them and the
+// greatest of a negative.
+func (k *kept) positives(s []float32, sh []uint8, p *reference.Pairs) (n int, least, most float64) {
+	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	items, scores := k.items[:len(s)], k.scores[:len(s)]
 	sh = sh[:len(s)]
-	from := len(s)
-	for i := len(s) - 1; i >= 0; i-- { // the negatives, so that they stand in order
-		if sh[i] != 0 {
+	for at := 0; at < len(s); at += lane {
+		if areNegatives(sh[at:]) {
+			for _, x := range (*[lane]float32)(s[at:]) {
+				if !(x <= high) { // or one is NaN
+					high = max(high, x)
+				}
+			}
 			continue
 		}
-		if x := s[i]; !p.Mine || float64(x)+p.PosMargin > least {
-			from--
-			items[from], scores[from] = int32(i), x
+		for i := at; i < min(at+lane, len(s)); i++ {
+			switch x, l := s[i], sh[i]; {
+			case l == 0:
+				high = max(high, x)
+			case l != device.AbsentLevel && float64(x) < p.Ceiling:
+				low = min(low, x)
+				items[n], scores[n] = int32(i), x
+				n++
+			}
 		}
 	}
-	for i, l := range sh {
-		if l == 0 || l == device.AbsentLevel {
+	return n, float64(low), float64(high)
+}
+
+// mine keeps those of n positives that are not above the greatest negative by the margin.
+func (k *kept) mine(n int, margin, most float64) (left int) {
+	for i, x := range k.scores[:n] {
+		if float64(x)-margin < most {
+			k.items[left], k.scores[left] = k.items[i], x
+			left++
+		}
+	}
+	return left
+}
+
+// pickNegatives copies the negatives that count to e, where all other items are −∞. It returns their number.
+func pickNegatives(e, s []float32, sh []uint8, p *reference.Pairs, least float64) (n int) {
+	none, margin := math.Float32bits(float32(math.Inf(-1))), p.PosMargin
+	e, sh = e[:len(s)], sh[:len(s)]
+	for at := 0; at < len(s); at += lane {
+		if !areNegatives(sh[at:]) {
+			for i := at; i < min(at+lane, len(s)); i++ {
+				e[i] = math.Float32frombits(none)
+				if sh[i] == 0 && (!p.Mine || float64(s[i])+margin > least) {
+					e[i] = s[i]
+					n++
+				}
+			}
 			continue
 		}
-		if x := float64(s[i]); x < p.Ceiling && (!p.Mine || x-p.PosMargin < most) {
-			items[n[0]], scores[n[0]] = int32(i), s[i]
-			n[0]++
+		to, from := (*[lane]float32)(e[at:]), (*[lane]float32)(s[at:])
+		if !p.Mine {
+			*to = *from
+			n += lane
+			continue
+		}
+		for i, x := range from { // without a branch, which would be guessed wrongly
+			picked, own, one := none, math.Float32bits(x), 0
+			if float64(x)+margin > least {
+				picked, one = own, 1
+			}
+			to[i] = math.Float32frombits(picked)
+			n += one
 		}
 	}
-	n[1] = len(s) - from
 	return n
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // PairLoss computes the sums of each query, then the divisors of their means, then scales sums
-// and gradients. It makes two passes over Q·G scores.
+// and gradients, unless their factor is known before.
 func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 	if !device.AreMatrices(sh, s, ds) || loss.Len() != sh.Rows() || cnt.N != 2 || cnt.Rows() != sh.Rows() ||
 		cnt.Cols() != 2 {
@@ -15,9 +15,13 @@ func (b *Backend) PairLoss(loss, cnt, ds, s, sh device.Array, o *device.Pairs) {
 	p := &scratch[reference.Pairs](b, "pairloss.pairs", 1)[0]
 	p.Set(o)
 	sums := scratch[reference.PairSum](b, "pairloss.sums", sh.Rows())
-	t, n := pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums}, b.Threads()*sh.Cols()
+	t, n := pairSumTask{ds: ds, s: s, sh: sh, pairs: p, sums: sums, weight: 1}, b.Threads()*sh.Cols()
 	if o.Kind == device.MultiSimilarity {
-		t.kept = kept{scratch[int32](b, "pairloss.items", n), scratch[float32](b, "pairloss.scores", n)}
+		t.kept = kept{scratch[int32](b, "pairloss.items", n), scratch[float32](b, "pairloss.scores", n),
+			scratch[float32](b, "pairloss.exponentials", n)}
+		if o.Mean == device.MeanQueries { // known before the sums are
+			t.weight, ds = 1/float64(sh.Rows()), device.Array{}
+		}
 	} else {
 		t.grads = scratch[float64](b, "pairloss.row", n)
 	}
@@ -35,6 +39,7 @@ type pairSumTask struct {
 	ds, s, sh device.Array
 	pairs     *reference.Pairs
 	sums      []reference.PairSum
+	weight    float64   // of the gradient
 	kept      kept      // of all workers; MultiSimilarity
 	grads     []float64 // of all workers; the other kinds
 }
@@ -48,8 +53,8 @@ func (t *pairSumTask) span(worker, lo, hi int) {
 			if !t.ds.Absent() {
 				ds = row(f32(t.ds), t.ds, q)
 			}
-			own := kept{t.kept.items[worker*g:][:g], t.kept.scores[worker*g:][:g]}
-			t.sums[q] = own.multiSimilarity(ds, s, sh, t.pairs)
+			own := kept{t.kept.items[worker*g:][:g], t.kept.scores[worker*g:][:g], t.kept.row[worker*g:][:g]}
+			t.sums[q] = own.multiSimilarity(ds, s, sh, t.pairs, t.weight)
 			continue
 		}
 		if t.ds.Absent() {
