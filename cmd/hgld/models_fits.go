@@ -56,8 +56,16 @@ func listFits(j *job, path string) error {
 		}
 		printFits(j, fits)
 	}
-	if err != nil || fits[0].Fits {
+	if err != nil {
 		return err
+	}
+	for _, t := range w.Tensors {
+		if i := t.NotFinite(); i >= 0 {
+			return withCode(exitIntegrity, fmt.Errorf("%s: element %d of %s is not finite", path, i, t.Name))
+		}
+	}
+	if fits[0].Fits {
+		return nil
 	}
 	return withCode(exitIntegrity, fmt.Errorf("%s fits no known network", path))
 }

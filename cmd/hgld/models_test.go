@@ -68,6 +68,19 @@ func TestModelsListNamesWhatAFileFits(t *testing.T) {
 	}
 }
 
+func TestModelsListRefusesWeightsThatAreNotFinite(t *testing.T) {
+	path := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) {
+		if x.Name == "conv2.weight" {
+			copy(x.Data[8:], []byte{0, 0, 0xc0, 0x7f}) // NaN
+		}
+		return x, true
+	})
+	out, code := check(t, path)
+	if code != exitIntegrity || !strings.Contains(out, "fits convnet") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
 // Wrapped weights fit a network as they do in a training.
 func TestFitsAndTrainingReadTheSameWeights(t *testing.T) {
 	wrapped := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) {

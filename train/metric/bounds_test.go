@@ -87,6 +87,8 @@ func TestNamesOfOtherToolsAreKnown(t *testing.T) {
 	for name, want := range map[string]string{
 		"mrr": "MRR", "recip_rank": "MRR", "R-precision": "Rprec", "r_prec": "Rprec",
 		"precision_at_1": "P@1", "recall_at_10": "R@10", "map_at_r": "mAP@R",
+		"hit_rate_at_5": "R@5", "hit_rate": "R@1", "ndcg_at_10": "NDCG@10", "mean_average_precision_at_r": "mAP@R",
+		"average_precision": "AP", "precision_score": "P@1",
 	} {
 		if got := elsewhere(name); got != want {
 			t.Errorf("%s is taken for %q, want %s", name, got, want)

@@ -147,17 +147,21 @@ func split(name string) (symbol, rest string) {
 // elsewhere returns the name here of a metric that others write recall@1, R1 or map@r, or "".
 func elsewhere(name string) string {
 	lower := strings.ToLower(strings.NewReplacer("_", "@", "-", "@", " ", "@").Replace(name))
-	lower = strings.Replace(lower, "@at@", "@", 1)
+	lower = strings.NewReplacer("@at@", "@", "mean@average@precision", "map", "average@precision", "ap").Replace(lower)
 	switch lower {
 	case "r@precision", "r@prec", "rp", "rprec", "rprecision":
 		return "Rprec"
 	case "mrr", "rr", "reciprocal@rank", "recip@rank", "mean@reciprocal@rank":
 		return "MRR"
 	}
-	word, k, at := strings.Cut(lower, "@")
+	word, rest, at := strings.Cut(lower, "@")
+	k := rest[strings.LastIndex(rest, "@")+1:] // hit@rate@5
 	if !at {
 		word = strings.TrimRight(lower, "0123456789")
 		k = lower[len(word):]
+	}
+	if _, err := strconv.Atoi(k); err != nil && k != "r" {
+		k = ""
 	}
 	symbol := map[string]string{
 		"recall": "R", "r": "R", "rank": "R", "cmc": "R", "hit": "R", "hits": "R", "top": "R", "acc": "R",
@@ -178,6 +182,8 @@ func elsewhere(name string) string {
 			k = "1"
 		}
 		return symbol + "@" + k
+	case symbol == "NDCG" && k != "" && k != "r":
+		return "NDCG@" + k
 	}
 	return symbol
 }

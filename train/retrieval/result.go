@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"hgld/internal/texttable"
+	"hgld/labels"
 	"hgld/train/metric"
 	"hgld/train/stats"
 )
@@ -29,6 +30,7 @@ type Result struct {
 	Values  []Value  `json:"metrics"`                // one for each metric and level
 
 	Independent bool `json:"independent_levels,omitempty"` // the levels do not form a tree
+	OneClass    bool `json:"one_class,omitempty"`          // all queries and items are of one class, the finest
 
 	MeanOver Unit `json:"mean_over,omitempty"` // "class": a class counts once; empty: every query does
 
@@ -185,6 +187,20 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
+// oneClass reports whether all rows of two sides have the same finest class.
+func oneClass(query, gallery []labels.Path) bool {
+	other := func(p labels.Path) bool { return p[0] < 0 || p[0] != query[0][0] }
+	return !slices.ContainsFunc(query, other) && !slices.ContainsFunc(gallery, other)
+}
+
+// ClassNote says in one line that the labels decide nothing, or "".
+func (r *Result) ClassNote() string {
+	if !r.OneClass {
+		return ""
+	}
+	return "all items are of one class at " + r.Levels[0] + ", so that no ranking is wrong there"
+}
+
 func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColumns) *Result {
 	r := &Result{
 		Version: ResultVersion, Queries: len(e.Query.Labels), Gallery: len(e.Gallery.Labels), LeftOut: e.leftOut(),
@@ -193,6 +209,7 @@ func newResult(e *Evaluation, keys []string, columns [][]float64, ties *tieColum
 		MeanOver: e.Mean, Definitions: map[string]string{},
 	}
 	r.Self = r.LeftOut == r.Queries
+	r.OneClass = e.Truth == nil && oneClass(e.Query.Labels, e.Gallery.Labels)
 	r.Ground = e.ground()
 	for _, m := range e.Metrics {
 		r.Definitions[m.Name()] = metric.Definition(m.Name())
@@ -300,8 +317,10 @@ func (r *Result) Table(w io.Writer) error {
 		fmt.Fprintf(&text, "\n%v\n", r.Intervals)
 	}
 	r.gapTable(&text)
-	if note := r.tieNote(); note != "" {
-		fmt.Fprintf(&text, "\n%s\n", note)
+	for _, note := range []string{r.tieNote(), r.ClassNote()} {
+		if note != "" {
+			fmt.Fprintf(&text, "\n%s\n", note)
+		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -63,7 +63,8 @@ func classes(rows []labels.Path, level int) ([]class, error) {
 	groups := map[int32][]int{}
 	for i, p := range rows {
 		if level < 0 || level >= len(p) {
-			return nil, fmt.Errorf("sample: row %d has levels 0 to %d, but the sampler uses level %d", i, len(p)-1, level)
+			return nil, fmt.Errorf("sample: the sampler uses level %d (0 is the finest), but labels have %d in all",
+				level, len(p))
 		}
 		if c := p[level]; c >= 0 {
 			groups[c] = append(groups[c], i)

@@ -135,6 +135,9 @@ func (m *Measures) measured(ctx context.Context, b device.Backend, e *retrieval.
 		evaluate = retrieval.EvaluateIndependent
 	}
 	r, err := evaluate(ctx, b, e)
+	if err == nil && r.OneClass {
+		notes = append(notes, r.ClassNote())
+	}
 	return &Result{r, notes}, err
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,14 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
+
+
+def test_one_class_is_warned_of(rows: Rows) -> None:
+    with pytest.warns(UserWarning, match="all items are of one class at level0"):
+        assert hgld.evaluate(rows[0], [4] * 36, intervals=False)["R@1_level0"] == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hgld.evaluate(*rows, intervals=False)
 
 
 def test_files_are_read_as_by_the_program(files: Path, hgld_run: Callable[..., Any]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.typing import NDArray
@@ -537,6 +538,18 @@ def test_labels_are_any_integers_on_any_strides(rows: Rows) -> None:
     for same in (rows[1], rows[1].tolist(), y.t().contiguous().t()):
         assert made("sup-h-ap")(x, same) == want
         assert ht.XBM(made("sup-h-ap"), 72)(x, same) == ht.XBM(made("sup-h-ap"), 72)(x, y)
+
+
+def test_labels_of_a_table_are_read_without_a_warning(rows: Rows) -> None:
+    """Arrays of pandas are read-only, and their index need not have a row 0."""
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])
+    table = pd.DataFrame({"fine": rows[1][:, 0], "coarse": rows[1][:, 1]}, index=range(7, 43))
+    fixed = rows[1].copy()
+    fixed.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert made("sup-h-ap")(x, table) == made("sup-h-ap")(x, fixed) == made("sup-h-ap")(x, y)
+        assert ht.SmoothAP()(x, table["fine"]) == ht.SmoothAP()(x, y[:, 0])
 
 
 def test_labels_beyond_32_bits_do_not_wrap(rows: Rows) -> None:

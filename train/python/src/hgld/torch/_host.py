@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from hgld import _library
@@ -71,6 +72,8 @@ def tensor_of(labels: Any, name: str) -> torch.Tensor:
         return labels
     if hasattr(labels, "to_numpy"):  # a series or a data frame of pandas
         labels = labels.to_numpy()
+    if isinstance(labels, np.ndarray) and not labels.flags.writeable:  # torch warns of a tensor over it
+        labels = labels.copy()
     try:
         return torch.as_tensor(labels)
     except (TypeError, ValueError) as err:
