@@ -53,6 +53,34 @@ def timeless(dll: bytes) -> bytes:
     return bytes(out)
 
 
+MACHINES = {"x86_64": 0x01000007, "arm64": 0x0100000C}
+
+
+def check_mac(library: bytes, platform: str) -> None:
+    """Raises an error unless a library of macOS is what the tag of its wheel promises: of the processor and the system,
+    with libraries of the system alone, and signed for arm64, which loads no other (Mach-O format, Apple)."""
+    major, minor, machine = platform.removeprefix("macosx_").split("_", 2)
+    magic, processor, _, kind, commands = struct.unpack_from("<5I", library)
+    least, signed, needs, at = None, False, [], 32
+    for _ in range(commands if magic == 0xFEEDFACF else 0):
+        command, size, first, second = struct.unpack_from("<4I", library, at)
+        if command & 0x7FFFFFFF in (0xC, 0x18, 0x1F, 0x20, 0x23):  # a library that is loaded: also if it is missing
+            needs.append(library[at + first : at + size].split(b"\0")[0].decode())
+        elif command == 0x32 and first == 1:
+            least = (second >> 16, second >> 8 & 255)
+        signed = signed or command == 0x1D
+        at += size
+    faults = [f"it needs {name}" for name in needs if not name.startswith(("/usr/lib/", "/System/Library/"))]
+    if (magic, processor, kind) != (0xFEEDFACF, MACHINES[machine], 6):
+        faults.append(f"it is no library for {machine}")
+    if least is None or least > (int(major), int(minor)):
+        faults.append(f"its least system is {least}")
+    if machine == "arm64" and not signed:
+        faults.append("it is not signed")
+    if faults:
+        raise SystemExit(f"a wheel for {platform} cannot have this library: {', '.join(faults)}")
+
+
 def class_name(name: str) -> str:
     """The class of a loss: sup-h-ap is SupHAP."""
     return "".join(WORDS.get(w, w.capitalize()) for w in name.split("-"))
@@ -253,6 +281,8 @@ def main() -> None:
     files["hgld/_version.py"] = f'"""The version of hgld."""\n\n__version__ = "{version}"\n'.encode()
     files["hgld/torch/_losses.py"] = losses_module(table_of(Path(table))).encode()
     built = Path(library).read_bytes()
+    if platform.startswith("macosx"):
+        check_mac(built, platform)
     files[f"hgld/{Path(library).name}"] = timeless(built) if library.endswith(".dll") else built
     files["hgld/hgld.h"] = (HERE / "lib" / "hgld.h").read_bytes()
     files[f"hgld-{version}.data/scripts/{Path(program).name}"] = Path(program).read_bytes()
