@@ -438,6 +438,32 @@ def test_wrappers_of_pytorch_metric_learning_take_the_losses(rows: Rows) -> None
     assert views == own(torch.cat([x, x + 0.1]), twice)
 
 
+def test_a_trainer_of_pytorch_metric_learning_reaches_the_weights_of_its_own_loss(rows: Rows) -> None:
+    pytest.importorskip("pytorch_metric_learning")
+    from pytorch_metric_learning import losses, samplers, trainers
+
+    x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])[:, 1]
+    reached = []
+    for loss in (losses.FastAPLoss(num_bins=10), ht.FastAP()):
+        torch.manual_seed(3)
+        np.random.seed(3)  # the sampler draws by it
+        net = torch.nn.Linear(12, 6)
+        trainers.MetricLossOnly(
+            models={"trunk": torch.nn.Identity(), "embedder": net},
+            optimizers={"embedder_optimizer": torch.optim.SGD(net.parameters(), 0.5)},
+            batch_size=12,
+            loss_funcs={"metric_loss": loss},
+            dataset=torch.utils.data.TensorDataset(x, y),
+            sampler=samplers.MPerClassSampler(y, 4, batch_size=12, length_before_new_iter=36),
+            dataloader_num_workers=0,
+        ).train(num_epochs=3)
+        reached.append(net.weight.detach())
+    torch.manual_seed(3)
+    start = torch.nn.Linear(12, 6).weight.detach()
+    assert (reached[0] - start).abs().max() > 0.01
+    assert torch.allclose(*reached, atol=1e-4)  # nine steps in float32
+
+
 @pytest.mark.parametrize("name", ["smooth-ap", "happier", "multi-similarity"])
 def test_losses_of_single_queries(rows: Rows, name: str) -> None:
     x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])

@@ -273,7 +273,14 @@ def distributed(rank: int, world: int, file: str, queue: multiprocessing.Queue[l
     value = criterion(model(x[share]), y[share])
     value.backward()
     random = ht.BlackBoxAP(preset="released", seed=rank)  # all draw what the first draws
-    queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item()])
+    wrapper = pytest.importorskip("pytorch_metric_learning.utils.distributed").DistributedLossWrapper
+    wrapped = wrapper(ht.pml(ht.SmoothAP()))(x[share], y[share, 0])
+    every = torch.cat([x[share], x.roll(-len(x) * (rank + 1) // world, 0)[: len(x) // 2]])  # its own rows first
+    classes = torch.cat([y[share, 0], y[:, 0].roll(-len(x) * (rank + 1) // world)[: len(x) // 2]])
+    part = wrapper(ht.pml(ht.SmoothAP()), efficient=True)(x[share], y[share, 0])
+    own = torch.arange(len(x) // world)
+    assert part == ht.SmoothAP(gather=False)(x[share], y[share, 0], ref_emb=every, ref_labels=classes, ref_self=own)
+    queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item(), wrapped.item()])
     with pytest.raises(hgld.HgldError, match="proxies of the loss differ between processes"):
         ht.HAPPIER([6, 3], 5, seed=rank)(model(x[share]), y[share])
     torch.distributed.barrier()
@@ -334,7 +341,8 @@ def test_processes_have_the_gradient_of_the_whole_batch(tmp_path: Path) -> None:
     net, loss, x, y = training()
     value = loss(net(x), y)
     value.backward()
-    want = [value.item(), *gradients(net, loss), ht.BlackBoxAP(preset="released", seed=0)(x, y).item()]
+    drawn, ranked = ht.BlackBoxAP(preset="released", seed=0)(x, y), ht.SmoothAP()(x, y[:, 0])
+    want = [value.item(), *gradients(net, loss), drawn.item(), ranked.item()]
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     children = [context.Process(target=distributed, args=(r, 2, str(tmp_path / "store"), queue)) for r in range(2)]
