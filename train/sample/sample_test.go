@@ -194,7 +194,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 	}
 	flat := []labels.Path{{0}, {0}, {1}, {1}} // labels of one level
 	_, err := (&Hierarchical{Batch: 4, M: 2, PerTuple: 1, Supers: 2, Outer: 1}).Epoch(flat, 1, 0)
-	if want := "uses level 1 (0 is the finest), but labels have 1 in all"; err == nil || !strings.Contains(err.Error(), want) {
+	want := "uses level 1 (0 is the finest), but labels have 1 in all"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("one level: %v, want %q", err, want)
 	}
 }
