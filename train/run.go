@@ -118,6 +118,7 @@ func New(cfg config.Config, data Data, o Options) (*Run, error) {
 	if err := cfg.FitVectors(data.Train); err != nil {
 		return nil, &config.Error{Err: err}
 	}
+	cfg.ResolveProjection(data.Train.Len())
 	checkpoint.ResolvePrecision(&cfg.Model, o.Backend, o.Dir)
 	p, err := cfg.Resolve()
 	if err != nil {

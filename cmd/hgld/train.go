@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -456,6 +457,7 @@ func startingWeights(s *trainSettings) string {
 func adoptStart(p *pipeline.Project, s *trainSettings) (err error) {
 	given := func(key string) bool { return p.Origin("train."+key) != settings.FromDefault }
 	leaveImages(p, s)
+	startHead(s, given)
 	if startingWeights(s) == "" && cmp.Or(s.Model.Weights, s.From) != "" {
 		keepAdopted(s, given) // the run has begun, and the weights are gone
 		return nil
@@ -487,6 +489,21 @@ func leaveImages(p *pipeline.Project, s *trainSettings) {
 	}
 	if !typed("model.pooling") {
 		s.Model.Pooling = usual.Pooling
+	}
+}
+
+// startHead lets a head on vectors choose its initial projection, unless one was given or its run has begun.
+func startHead(s *trainSettings, given func(key string) bool) {
+	if s.Images.Embeddings == "" || given("model.projection") {
+		return
+	}
+	s.Model.Projection = config.ProjectionAuto
+	if old, err := runs.ReadSettings(s.Out); err == nil && old != nil && old.Model.Projection == "" {
+		now := old.Config
+		now.Model.Projection = config.ProjectionAuto
+		if now.ResolveProjection(math.MaxInt); now.Model.Projection != "" {
+			s.Model.Projection = "" // as an older hgld began it
+		}
 	}
 }
 

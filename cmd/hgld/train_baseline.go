@@ -19,6 +19,7 @@ import (
 // baseline is what a run is compared with: its network before the first step, or the input vectors of a head.
 type baseline struct {
 	name   string
+	advice string            // what to try if the run made something worse
 	run    string            // its directory
 	before *retrieval.Result // nil: not known
 	after  *retrieval.Result // the last evaluation of the same images; nil: none yet
@@ -27,9 +28,13 @@ type baseline struct {
 // baselineOf returns what a run is compared with. For images the run measures it, see [train.Before]; a run that
 // continues has it in its directory.
 func baselineOf(j *job, b device.Backend, r *train.Run, data *selection.Data, run string) (*baseline, error) {
-	l := &baseline{name: "the network", run: run}
+	l := &baseline{name: "the network", run: run,
+		advice: "try a lower optim.lr, more steps, or weights to start from (model.weights)"}
 	if _, are := input.AsVectored(data.Validation); are {
-		l.name = "the input vectors"
+		l.name, l.advice = "the input vectors", "try a lower optim.lr or fewer steps"
+		if c := r.Config(); c.Model.Projection == "" && c.Model.Dim > 0 {
+			l.advice = "try -o model.projection=pca, a lower optim.lr or fewer steps"
+		}
 		if r.Step() == 0 {
 			defer j.ranks.Busy("measuring the input vectors")()
 			result, err := evaluation.MeasureVectors(j.ctx, b, data.Validation, r.Config(), data.ExtraParents, j.threads)
@@ -99,11 +104,7 @@ func (l *baseline) compare(j *job) error {
 		}
 	}
 	if len(worse) > 0 {
-		advice := "try a lower optim.lr, more steps, or weights to start from (model.weights)"
-		if l.name == "the input vectors" {
-			advice = "try -o model.projection=pca, a lower optim.lr or fewer steps"
-		}
-		j.log("the training made %s worse than %s before it: %s", strings.Join(worse, ", "), l.name, advice)
+		j.log("the training made %s worse than %s before it: %s", strings.Join(worse, ", "), l.name, l.advice)
 	}
 	return nil
 }

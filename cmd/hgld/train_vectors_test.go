@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,19 @@ func TestHeadOnFrozenVectors(t *testing.T) {
 		!strings.Contains(out, "step 6, validation") ||
 		!strings.Contains(errs, "training vectors with happier on 45 vectors of e.npy") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	const components = "the projection starts from principal components of 45 vectors"
+	if !strings.Contains(errs, components) {
+		t.Errorf("a linear head does not start from principal components:\n%s", errs)
+	}
+	// A run that an older hgld began with random weights keeps them.
+	former := append(slices.Clone(head[:len(head)-1]), "runs/former")
+	_, _, errs = run(t, append(slices.Clone(former), "-o", "model.projection=")...)
+	if strings.Contains(errs, components) {
+		t.Errorf("a random projection:\n%s", errs)
+	}
+	if code, _, errs = run(t, former...); code != 0 || !strings.Contains(errs, "nothing is left to do") {
+		t.Errorf("a former run again: exit code %d\n%s", code, errs)
 	}
 	before := must.Get(readResultFile("runs/head/before.json"))(t)
 	if !strings.Contains(out, "after training − before training") || before.PerQuery == nil || before.On != "validation" {

@@ -59,7 +59,7 @@ type Architecture struct {
 	Weights    string `yaml:"weights" json:"weights" path:"in" usage:"safetensors or file of torch.save of the backbone to start from; empty: random"`
 	WeightsKey string `yaml:"weights_key" json:"weights_key,omitempty" usage:"dictionary to read from a checkpoint with several, such as state_dict_ema or teacher; empty: state_dict, or the first"`
 
-	Projection string `yaml:"projection" json:"projection,omitempty" usage:"initial projection: empty for random, pca, or pca-whitening, which divides each component by its deviation"`
+	Projection string `yaml:"projection" json:"projection,omitempty" usage:"initial projection: random (or empty), pca, pca-whitening, which divides each component by its deviation, or auto: pca for a linear head on vectors, if it has no more outputs than inputs"`
 	FitOn      int    `yaml:"fit_on" json:"fit_on,omitempty" range:"0 1e8" usage:"number of training images that the components are fitted to, chosen by seed; 0: all"`
 }
 
@@ -225,7 +225,7 @@ func (c *Config) lookUp() (p Resolved, err error) {
 		return p, fmt.Errorf("model.standard: %w", err)
 	}
 	p.Head.Dim = c.Model.Dim
-	if c.Model.Projection != "" {
+	if c.Model.fitted() {
 		if p.Projection, err = projections.Get("projection", c.Model.Projection); err != nil {
 			return p, fmt.Errorf("model.projection: %w", err)
 		}

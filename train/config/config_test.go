@@ -334,3 +334,37 @@ func TestTermsAreAddedAndRemovedByKey(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestAutoStartsALinearHeadFromPrincipalComponents(t *testing.T) {
+	linear := func() *Config {
+		c := Default()
+		c.Model.Backbone = Named{Name: "vectors", Settings: map[string]any{"width": 12}}
+		c.Model.Pooling, c.Model.Dim, c.Model.Projection = "none", 8, ProjectionAuto
+		return &c
+	}
+	for what, try := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"linear":           {func(*Config) {}, "pca"},
+		"as many outputs":  {func(c *Config) { c.Model.Dim = 12 }, "pca"},
+		"more outputs":     {func(c *Config) { c.Model.Dim = 13 }, ""},
+		"no projection":    {func(c *Config) { c.Model.Dim = 0 }, ""},
+		"few vectors":      {func(c *Config) { c.Model.FitOn = 8 }, ""},
+		"enough vectors":   {func(c *Config) { c.Model.FitOn = 9 }, "pca"},
+		"a hidden layer":   {func(c *Config) { c.Model.Backbone.Settings["hidden"] = 16 }, ""},
+		"from another run": {func(c *Config) { c.From = "runs/a" }, ""},
+		"images":           {func(c *Config) { *c = Default(); c.Model.Projection = ProjectionAuto }, ""},
+		"random":           {func(c *Config) { c.Model.Projection = "random" }, ""},
+		"whitening":        {func(c *Config) { c.Model.Projection = "pca-whitening" }, "pca-whitening"},
+	} {
+		c := linear()
+		try.change(c)
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if c.ResolveProjection(100); c.Model.Projection != try.want {
+			t.Errorf("%s: %q, want %q", what, c.Model.Projection, try.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"hgld/internal/registry"
 	"hgld/internal/settings"
@@ -89,6 +90,35 @@ type projection struct{ Whiten bool }
 var projections = registry.Table[projection]{
 	{Name: "pca", About: "principal components of the training images' features", Value: projection{}},
 	{Name: "pca-whitening", About: "pca, each component divided by its deviation", Value: projection{Whiten: true}},
+}
+
+// Values of model.projection beside those of projections. An empty one is random.
+const (
+	ProjectionAuto   = "auto"
+	ProjectionRandom = "random"
+)
+
+// fitted reports whether the initial projection is named, and is not random.
+func (a *Architecture) fitted() bool {
+	return !slices.Contains([]string{"", ProjectionAuto, ProjectionRandom}, a.Projection)
+}
+
+// ResolveProjection replaces auto and random by what they mean for a training on n rows. auto is pca for a new linear
+// head on vectors, if they have as many components as it has outputs.
+func (c *Config) ResolveProjection(n int) {
+	if c.Model.fitted() {
+		return
+	}
+	if c.Model.FitOn > 0 {
+		n = min(n, c.Model.FitOn)
+	}
+	hidden := c.Model.Backbone.Settings["hidden"]
+	linear := c.OfVectors() && c.From == "" && (hidden == nil || hidden == 0)
+	auto := c.Model.Projection == ProjectionAuto
+	c.Model.Projection = ""
+	if k := c.Model.Dim; auto && linear && 0 < k && k <= min(n-1, c.VectorWidth()) {
+		c.Model.Projection = "pca"
+	}
 }
 
 // Published is a network with the weights that were published for it, without a training: its architecture

@@ -38,7 +38,7 @@ func (c *Config) validate(p *Resolved) error {
 		{decoded > input.MostDecoded, "sampler.batch is %d, input.size %d and run.prefetch %d: the decoded images would " +
 			"take %.0f GiB, want at most %d",
 			[]any{c.Sampler.Batch, c.Input.Size, c.Run.Prefetch, decoded / (1 << 30), input.MostDecoded >> 30}},
-		{c.From != "" && (c.Model.Weights != "" || c.Model.Projection != ""),
+		{c.From != "" && (c.Model.Weights != "" || c.Model.fitted()),
 			"from is %s, which sets the whole network: remove model.weights and model.projection", []any{c.From}},
 	}
 	rules = slices.Concat(rules, c.inputRules(), c.modelRules(p), c.lossRules(p), []Rule{
@@ -76,7 +76,7 @@ func (c *Config) inputRules() []Rule {
 func (c *Config) modelRules(p *Resolved) []Rule {
 	f, m := p.Backbone.Facts(), c.Model
 	rules := []Rule{
-		{m.Projection != "" && m.Dim == 0, "model.projection is %s, but model.dim is 0: set model.dim",
+		{m.fitted() && m.Dim == 0, "model.projection is %s, but model.dim is 0: set model.dim",
 			[]any{m.Projection}},
 		{f.Vector && m.Pooling != "none", "model.pooling is %s, want none: %s outputs one vector for each image",
 			[]any{m.Pooling, m.Backbone.Name}},

@@ -43,3 +43,19 @@ func TestSettingsOfAReplacedLossAreNotThoseOfTheNewOne(t *testing.T) {
 		t.Error("the settings of the recipe's own optimizer are gone")
 	}
 }
+
+// A run records what the initial projection of its study meant.
+func TestInitialProjectionIsComparedAsItWasResolved(t *testing.T) {
+	for _, c := range []struct {
+		study, run string
+		same       bool
+	}{{"random", "", true}, {"auto", "pca", true}, {"auto", "", true}, {"", "", true}, {"pca", "", false},
+		{"", "pca", false}} {
+		study, run := runs.DefaultSettings(), runs.DefaultSettings()
+		study.Model.Projection, run.Model.Projection = c.study, c.run
+		changes, err := differences(&study, &run)
+		if err != nil || len(changes) == 0 != c.same {
+			t.Errorf("%q and %q: %v, %v", c.study, c.run, changes, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"hgld/internal/atomicfile"
 	"hgld/train"
+	"hgld/train/config"
 	"hgld/train/experiment/runs"
 	"hgld/train/retrieval"
 )
@@ -143,6 +144,12 @@ func differences(plan, run *runs.Settings) ([]runs.Change, error) {
 	}
 	if a.Model.Precision == "auto" {
 		a.Model.Precision = b.Model.Precision
+	}
+	switch a.Model.Projection {
+	case config.ProjectionAuto:
+		a.Model.Projection = b.Model.Projection
+	case config.ProjectionRandom:
+		a.Model.Projection = ""
 	}
 	if a.Images.Embeddings != "" { // a head on vectors
 		a.Model.Pooling, a.Model.Backbone = b.Model.Pooling, b.Model.Backbone
