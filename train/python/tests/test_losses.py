@@ -444,13 +444,16 @@ def test_a_trainer_of_pytorch_metric_learning_reaches_the_weights_of_its_own_los
 
     x, y = torch.from_numpy(rows[0]), torch.from_numpy(rows[1])[:, 1]
     reached = []
-    for loss in (losses.FastAPLoss(num_bins=10), ht.FastAP()):
+    for loss in (
+        losses.MultiSimilarityLoss(alpha=2, beta=50, base=0.5),
+        ht.MultiSimilarity(alpha=2, beta=50, base=0.5, mining=False, epsilon=0),
+    ):
         torch.manual_seed(3)
         np.random.seed(3)  # the sampler draws by it
         net = torch.nn.Linear(12, 6)
         trainers.MetricLossOnly(
             models={"trunk": torch.nn.Identity(), "embedder": net},
-            optimizers={"embedder_optimizer": torch.optim.SGD(net.parameters(), 0.5)},
+            optimizers={"embedder_optimizer": torch.optim.SGD(net.parameters(), 0.1)},
             batch_size=12,
             loss_funcs={"metric_loss": loss},
             dataset=torch.utils.data.TensorDataset(x, y),
@@ -461,7 +464,7 @@ def test_a_trainer_of_pytorch_metric_learning_reaches_the_weights_of_its_own_los
     torch.manual_seed(3)
     start = torch.nn.Linear(12, 6).weight.detach()
     assert (reached[0] - start).abs().max() > 0.01
-    assert torch.allclose(*reached, atol=1e-4)  # nine steps in float32
+    assert torch.allclose(*reached, atol=1e-5)  # nine steps in float32
 
 
 @pytest.mark.parametrize("name", ["smooth-ap", "happier", "multi-similarity"])

@@ -273,14 +273,15 @@ def distributed(rank: int, world: int, file: str, queue: multiprocessing.Queue[l
     value = criterion(model(x[share]), y[share])
     value.backward()
     random = ht.BlackBoxAP(preset="released", seed=rank)  # all draw what the first draws
-    wrapper = pytest.importorskip("pytorch_metric_learning.utils.distributed").DistributedLossWrapper
+    wrapper = pytest.importorskip("pytorch_metric_learning.utils.distributed").DistributedLossWrapper  # times world
     wrapped = wrapper(ht.pml(ht.SmoothAP()))(x[share], y[share, 0])
     every = torch.cat([x[share], x.roll(-len(x) * (rank + 1) // world, 0)[: len(x) // 2]])  # its own rows first
     classes = torch.cat([y[share, 0], y[:, 0].roll(-len(x) * (rank + 1) // world)[: len(x) // 2]])
     part = wrapper(ht.pml(ht.SmoothAP()), efficient=True)(x[share], y[share, 0])
     own = torch.arange(len(x) // world)
-    assert part == ht.SmoothAP(gather=False)(x[share], y[share, 0], ref_emb=every, ref_labels=classes, ref_self=own)
-    queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item(), wrapped.item()])
+    alone = ht.SmoothAP(gather=False)
+    assert part == world * alone(x[share], y[share, 0], ref_emb=every, ref_labels=classes, ref_self=own)
+    queue.put([value.item(), *gradients(net, loss), random(x[share], y[share]).item(), wrapped.item() / world])
     with pytest.raises(hgld.HgldError, match="proxies of the loss differ between processes"):
         ht.HAPPIER([6, 3], 5, seed=rank)(model(x[share]), y[share])
     torch.distributed.barrier()
