@@ -72,7 +72,7 @@ const (
 )
 
 // storeRequests is the number of requests that a slice sends for each shard.
-const storeRequests = 5
+const storeRequests = 4
 
 // CostText states what the missing shards cost: the bytes to read, and a prediction of the processor hours and, in an
 // object store, of the requests.

@@ -22,7 +22,7 @@ func TestTheCostOfAPlanIsThatOfItsMissingShards(t *testing.T) {
 	list := []Planned{{Bytes: 5e9, There: true}, {Bytes: 18 * 3600e6}, {Bytes: 18 * 3600e6}}
 	for want, b := range map[string]*builder{
 		"2 shards to build from 129.6 GB of images; predicted: 4.00 core hours": {},
-		"2 shards to build from 129.6 GB of images; predicted: 6.00 core hours, 10 requests": {dir: &remote{},
+		"2 shards to build from 129.6 GB of images; predicted: 6.00 core hours, 8 requests": {dir: &remote{},
 			o: Options{Settings: Settings{ShortSide: 256, HeadersOnly: true}}},
 		"2 shards to build from 129.6 GB of images; predicted: 0.45 core hours": {
 			o: Options{Settings: Settings{HeadersOnly: true}}},
