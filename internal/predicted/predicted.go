@@ -6,7 +6,7 @@ import "fmt"
 
 const (
 	DecodedRate = 9e6  // bytes of JPEGs that a core decodes in a second
-	FLOPRate    = 20e9 // operations that a core does in a second of a training step
+	FLOPRate    = 45e9 // operations that a core does in a second of a training step
 )
 
 // Text states a work, such as "3 shards to build", the size of the images that it reads, "" if it is not known, the
