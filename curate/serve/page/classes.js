@@ -13,7 +13,7 @@ import {sum} from './text.js';
 
 const beside = 74; // pixels of a line that its labels leave free, beside those of its word
 const apart = 16; // pixels between labels
-const several = 3; // names that share their last two words, for a line of their own
+const several = 5; // names that share their last two words, for a line of their own
 const heading = 1.15; // lines that the heading of a class takes
 
 // Classes is the screen. at lists the classes that are shown, as {group, lines}; a group of −1 drops its labels. A line
