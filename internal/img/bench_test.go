@@ -72,6 +72,33 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
+// BenchmarkShortSide256 decodes all of an image before it is made smaller, or makes it smaller as it is decoded.
+func BenchmarkShortSide256(b *testing.B) {
+	const short = 256
+	for name, do := range map[string]func(d *Decoder, data []byte) error{
+		"whole": func(d *Decoder, data []byte) error {
+			m, err := d.Decode(data)
+			if err == nil {
+				w, h := ShortSide(m.W, m.H, short)
+				Resize(m, w, h, Bicubic)
+			}
+			return err
+		},
+		"scaled": func(d *Decoder, data []byte) error {
+			_, err := d.Small(data, short, Bicubic)
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			withBoth(b, func(b *testing.B, d *Decoder, all [][]byte) {
+				for i := 0; b.Loop(); i++ {
+					must.Do(b, do(d, all[i%len(all)]))
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkRandomResizedCrop224(b *testing.B) {
 	m := Resize(decodeFile(b, goldens.Shared(b, "data", "jpeg", "commons", "Moraine_Lake.jpg")), 1024, 768, Bicubic)
 	for _, f := range []Filter{Bilinear, Bicubic} {

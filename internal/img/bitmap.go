@@ -8,11 +8,11 @@ import (
 	"math/bits"
 )
 
-// bitmap is what the header of a BMP file says of pixels of 16 bits, or of runs of 4 or 8 bits, which x/image refuses.
+// bitmap is what the header of a BMP file says. x/image refuses runs, pixels of 16 bits and the headers of OS/2.
 type bitmap struct {
 	w, h    int
 	down    bool // the first row is the top
-	depth   int  // bits of a pixel
+	depth   int  // bits of a pixel: up to 8, it is the number of a colour
 	runs    bool
 	masks   [3]uint32 // of red, green and blue
 	colours [256][3]byte
@@ -23,23 +23,29 @@ var errBitmap = errors.New("the header is damaged, or of a kind that is not supp
 
 // readBitmap reads a header; see bitmap.
 func readBitmap(data []byte) (b bitmap, err error) {
-	const header = 14 + 40
+	const before, core, header = 14, 12, 14 + 40
 	if len(data) < header {
 		return b, errBitmap
 	}
 	le := binary.LittleEndian
-	size, packed := int(le.Uint32(data[14:])), le.Uint32(data[30:])
+	size, packed, each := int(le.Uint32(data[before:])), le.Uint32(data[30:]), 4 // bytes of a colour
 	b.w, b.h, b.depth = int(int32(le.Uint32(data[18:]))), int(int32(le.Uint32(data[22:]))), int(le.Uint16(data[28:]))
+	if size == core { // of OS/2
+		packed, each = 0, 3
+		b.w, b.h, b.depth = int(le.Uint16(data[18:])), int(le.Uint16(data[20:])), int(le.Uint16(data[24:]))
+	}
 	if b.down = b.h < 0; b.down {
 		b.h = -b.h
 	}
 	b.at = int(le.Uint32(data[10:]))
 	const rgb, rle8, rle4, bitFields = 0, 1, 2, 3
-	b.masks = [3]uint32{0x7c00, 0x3e0, 0x1f}
-	switch {
-	case size < 40 || size > len(data)-14 || b.w <= 0 || b.h <= 0 || b.at > len(data):
+	if size < core || size > core && size < 40 || size > len(data)-before || b.w <= 0 || b.h <= 0 ||
+		b.at < before+size || b.at > len(data) {
 		return b, errBitmap
-	case b.depth == 16 && packed == bitFields && len(data) >= header+12:
+	}
+	b.runs = (b.depth == 8 && packed == rle8 || b.depth == 4 && packed == rle4) && !b.down
+	switch {
+	case (b.depth == 16 || b.depth == 32) && packed == bitFields && len(data) >= header+12:
 		for c := range b.masks {
 			b.masks[c] = le.Uint32(data[header+4*c:])
 			if bits.OnesCount32(b.masks[c]) == 0 {
@@ -47,11 +53,13 @@ func readBitmap(data []byte) (b bitmap, err error) {
 			}
 		}
 	case b.depth == 16 && packed == rgb:
-	case (b.depth == 8 && packed == rle8 || b.depth == 4 && packed == rle4) && !b.down:
-		b.runs = true
-		table := data[14+size : b.at]
-		for i := range min(len(table)/4, 1<<b.depth) {
-			b.colours[i] = [3]byte{table[4*i+2], table[4*i+1], table[4*i]}
+		b.masks = [3]uint32{0x7c00, 0x3e0, 0x1f}
+	case (b.depth == 24 || b.depth == 32) && packed == rgb:
+		b.masks = [3]uint32{0xff0000, 0xff00, 0xff}
+	case b.runs || (b.depth == 1 || b.depth == 2 || b.depth == 4 || b.depth == 8) && packed == rgb:
+		table := data[before+size : b.at]
+		for i := range min(len(table)/each, 1<<b.depth) {
+			b.colours[i] = [3]byte{table[each*i+2], table[each*i+1], table[each*i]}
 		}
 	default:
 		return b, errBitmap
@@ -71,6 +79,10 @@ func decodeBitmap(data []byte) (m *image.RGBA, err error) {
 	if err != nil {
 		return nil, err
 	}
+	stride := (b.depth*b.w + 31) / 32 * 4
+	if !b.runs && stride*b.h > len(data)-b.at {
+		return nil, errBitmap
+	}
 	m = image.NewRGBA(image.Rect(0, 0, b.w, b.h))
 	set := func(x, y int, p [3]byte) {
 		if !b.down {
@@ -86,19 +98,30 @@ func decodeBitmap(data []byte) (m *image.RGBA, err error) {
 		}
 		return m, b.unpack(data[b.at:], set)
 	}
-	stride := (2*b.w + 3) &^ 3
 	for y := range b.h {
+		line := data[b.at+y*stride:][:stride]
 		for x := range b.w {
-			v := uint32(binary.LittleEndian.Uint16(data[b.at+y*stride+2*x:]))
-			var p [3]byte
-			for c, mask := range b.masks {
-				shift, most := bits.TrailingZeros32(mask), uint32(1)<<bits.OnesCount32(mask)-1
-				p[c] = byte((v & mask >> shift) * 255 / most)
-			}
-			set(x, y, p)
+			set(x, y, b.pixel(line, x))
 		}
 	}
 	return m, nil
+}
+
+// pixel returns the colour of a pixel of a row.
+func (b *bitmap) pixel(line []byte, x int) (p [3]byte) {
+	if b.depth <= 8 {
+		each := 8 / b.depth
+		return b.colours[line[x/each]>>(b.depth*(each-1-x%each))&(1<<b.depth-1)]
+	}
+	v := uint32(0)
+	for i := range b.depth / 8 {
+		v |= uint32(line[x*b.depth/8+i]) << (8 * i)
+	}
+	for c, mask := range b.masks {
+		shift, most := bits.TrailingZeros32(mask), uint64(1)<<bits.OnesCount32(mask)-1
+		p[c] = byte(uint64(v&mask>>shift) * 255 / most)
+	}
+	return p
 }
 
 // unpack reads runs: a count and a value, or zero and a command.

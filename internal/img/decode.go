@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"golang.org/x/image/bmp"
-	"golang.org/x/image/tiff"
 )
 
 // ErrTooBig is wrapped by errors for images beyond the Limits, and for files that are too short for
@@ -102,10 +101,10 @@ var formats = [...]format{
 	{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode, upright},
 	{"webp", "RIFF????WEBP", webpConfig, webpDecode, webpOrientation},
 	{"bmp", "BM", bmp.DecodeConfig, bmp.Decode, upright},
-	{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
-	{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, tiffOrientation},
-	{"tiff", "II+\x00", bigTIFF, nil, upright},
-	{"tiff", "MM\x00+", bigTIFF, nil, upright},
+	{"tiff", "II*\x00", tiffConfig, nil, tiffOrientation},
+	{"tiff", "MM\x00*", tiffConfig, nil, tiffOrientation},
+	{"tiff", "II+\x00", tiffConfig, nil, tiffOrientation},
+	{"tiff", "MM\x00+", tiffConfig, nil, tiffOrientation},
 }
 
 func sniff(data []byte) (format, error) {
@@ -187,9 +186,6 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 			c.Width, c.Height = max(c.Width, first.frame.Max.X), max(c.Height, first.frame.Max.Y)
 		}
 	}
-	if f.name == "tiff" && err != nil {
-		err = cmp.Or(checkTIFF(data), err)
-	}
 	if err != nil {
 		return f, c, Info{}, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -212,9 +208,11 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 	perPixel := bytesPerPixel(c.ColorModel)
 	switch f.name {
 	case "tiff":
-		if err := checkTIFF(data); err != nil {
+		t, err := readTIFF(data)
+		if err != nil {
 			return f, c, info, fmt.Errorf("tiff: %w", err)
 		}
+		perPixel = t.memory() / (float64(t.w) * float64(t.h))
 	case "webp":
 		if firstFrame(data) != nil {
 			perPixel += 3 // the canvas
@@ -226,8 +224,8 @@ func (d *Decoder) inspect(data []byte) (format, image.Config, Info, error) {
 			return f, c, info, err
 		}
 		perPixel = h.bytesPerPixel()
-		if info.unusual = unusual; unusual && h.channels == 4 {
-			perPixel += 3 // the library's pixels do not become RGB in place
+		if info.unusual = unusual; h.channels == 4 {
+			perPixel = max(perPixel, 7) // the library's pixels do not become RGB in place
 		}
 		info.cuttable = common && h.cuttable(data)
 	}
@@ -304,7 +302,7 @@ func (d *Decoder) decode(data []byte, short int) (m *RGB, size image.Point, err 
 	size = image.Pt(info.W, info.H)
 	library := f.name == "jpeg" && d.JPEG != nil
 	least := info.Reduction
-	first := library && (info.unusual || least > 1 || !d.GoFirst && c.ColorModel != color.CMYKModel)
+	first := library && (info.unusual || least > 1 || !d.GoFirst)
 	if first {
 		for short > 0 && info.Reduction < mostReduction && min(info.W, info.H)/(2*info.Reduction) >= short {
 			info.Reduction *= 2
@@ -317,7 +315,7 @@ func (d *Decoder) decode(data []byte, short int) (m *RGB, size image.Point, err 
 			return m, size, err
 		}
 	}
-	m, err = decodeStandard(data, f, c, info)
+	m, err = d.decodeStandard(data, f, c, info)
 	switch {
 	case err != nil && library && !first:
 		if m, other := d.decodeByLibrary(data, c, info); other == nil {
@@ -343,9 +341,16 @@ func (d *Decoder) decodeByLibrary(data []byte, c image.Config, info Info) (*RGB,
 }
 
 // decodeStandard decodes a file with Go's decoders.
-func decodeStandard(data []byte, f format, c image.Config, info Info) (*RGB, error) {
+func (d *Decoder) decodeStandard(data []byte, f format, c image.Config, info Info) (*RGB, error) {
 	if info.Memory > largeImage {
 		debug.FreeOSMemory()
+	}
+	if f.name == "tiff" {
+		m, err := d.decodeTIFF(data)
+		if err != nil {
+			return nil, fmt.Errorf("tiff: %w", err)
+		}
+		return m.turned(info.Orientation), nil
 	}
 	decoded, err := f.decode(bytes.NewReader(data))
 	if err != nil {

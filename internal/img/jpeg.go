@@ -79,6 +79,9 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 		h.tables = true
 	case marker >= 0xc0 && marker <= 0xc2:
 		h.frame(marker, body)
+	case marker == 0xc9 || marker == 0xca: // arithmetic coding
+		h.frame(marker, body)
+		h.common = false
 	case marker == 0xe1 && h.exif == nil:
 		if block, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok {
 			h.exif = block
@@ -95,7 +98,7 @@ func (h *jpegHeader) segment(marker byte, body []byte) {
 
 // frame reads the size and the components.
 func (h *jpegHeader) frame(marker byte, body []byte) {
-	h.progressive = marker == 0xc2
+	h.progressive = marker == 0xc2 || marker == 0xca
 	if h.scans == 0 {
 		h.frames++
 	}

@@ -79,6 +79,9 @@ func mendPNG(data []byte) []byte {
 	if _, ends := parts["IEND"]; !sound || !ends || len(head) != 13 || len(parts["IDAT"]) == 0 {
 		return nil
 	}
+	if colours, most := parts["PLTE"], 3<<min(head[8], 8); head[9] == 3 { // libpng ignores what pixels cannot name
+		parts["PLTE"] = colours[:min(len(colours), most)]
+	}
 	pixels, err := pngPixels(head, parts["IDAT"])
 	if err != nil {
 		return nil

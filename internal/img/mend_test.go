@@ -29,7 +29,16 @@ func TestFilesThatBrowsersShowAreDecoded(t *testing.T) {
 		"cmyk_noadobe.jpg":         {128, 96, drawn, true}, "ycck_422.jpg": {128, 96, "c91d29 29be3e 1f3bca e7dc5c", true},
 		"noninterleaved_restart.jpg": {123, 91, other, true}, "prog_rst.jpg": {128, 96, coded, true},
 		"p_2x1_1x1_2x1.jpg": {123, 91, other, true}, "s_1x1_2x2_2x2.jpg": {123, 91, other, true},
-		"s_2x2_1x1_1x2.jpg": {123, 91, other, true},
+		"s_2x2_1x1_1x2.jpg": {123, 91, other, true}, "arithmetic.jpg": {128, 96, coded, true},
+		"bigtiff.tif": {128, 96, drawn, false}, "tiff_zstd.tif": {128, 96, drawn, false},
+		"tiff_cmyk_lzw.tif": {128, 96, drawn, false}, "tiff_jpeg_strips.tif": {128, 96, drawn, false},
+		"tiff_jpeg_ycc.tif": {128, 96, other, false}, "tiff_ycc_lzw.tif": {128, 96, other, false},
+		"tiff_predictor_planes.tif": {128, 96, drawn, false}, "tiff_planes_strips.tif": {128, 96, drawn, false},
+		"tiff_bilevel_group4.tif":      {128, 96, "000000 ffffff 000000 ffffff", false},
+		"tiff_grey2_white_is_zero.tif": {128, 96, "ffffff aaaaaa 555555 000000", false},
+		"tiff_palette4.tif":            {128, 96, drawn, false}, "bmp_rle4_absolute.bmp": {128, 96, drawn, false},
+		"png_palette1_adam7.png": {128, 96, "ffffff 93de9d ffffff 93de9d", false},
+		"bmp_os2_palette.bmp":    {128, 96, drawn, false},
 	} {
 		data := must.Get(os.ReadFile(filepath.Join("testdata", "lenient", name)))(t)
 		for _, d := range []Decoder{{}, {JPEG: library}, {JPEG: library, GoFirst: true}} {
@@ -70,6 +79,9 @@ func TestDamageIsNotMended(t *testing.T) {
 		"gif_too_much_data.gif": func(data []byte) []byte { return data[:len(data)/2] },
 		"bmp_rle8.bmp":          func(data []byte) []byte { return data[:len(data)/2+600] },
 		"mjpeg_no_dht.jpg":      func(data []byte) []byte { return data[:len(data)*3/4] },
+		"tiff_zstd.tif":         func(data []byte) []byte { return bytes.Replace(data, []byte{40, 181, 47}, []byte{40, 181, 46}, 1) },
+		"tiff_palette4.tif":     func(data []byte) []byte { return data[:len(data)-10] },
+		"bigtiff.tif":           func(data []byte) []byte { return data[:len(data)-10] },
 	} {
 		data := must.Get(os.ReadFile(filepath.Join("testdata", "lenient", name)))(t)
 		if m, err := new(Decoder).Decode(change(data)); err == nil {
@@ -93,5 +105,25 @@ func TestFilesThatAreNoImagesAreNamed(t *testing.T) {
 	const block = "MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x01\x00\x00\x00\x01\x06\x00\x00\x00"
 	if got := tiffOrientation([]byte(block)); got != 6 {
 		t.Errorf("orientation %d, want 6", got)
+	}
+}
+
+// The library decodes inks, too: their chroma of half the resolution is smoothed, as Pillow 12.3 shows it between two
+// quarters.
+func TestInksOfHalfTheResolutionAreSmoothed(t *testing.T) {
+	library := must.Get(DefaultJPEG())(t)
+	if library == nil {
+		t.Skip("no libjpeg-turbo")
+	}
+	data := must.Get(os.ReadFile(filepath.Join("testdata", "lenient", "ycck_420.jpg")))(t)
+	m := must.Get((&Decoder{JPEG: library}).Decode(data))(t)
+	got, want := [][3]byte{m.row(24)[63], m.row(24)[64], m.row(47)[30], m.row(48)[30]},
+		[][3]byte{{0x95, 0x39, 0x22}, {0x5d, 0xa2, 0x45}, {0xa2, 0x29, 0x56}, {0x46, 0x30, 0x9d}}
+	for i := range want {
+		for k := range 3 {
+			if off := int(got[i][k]) - int(want[i][k]); off < -1 || off > 1 { // rounding of inks
+				t.Errorf("pixel %d is %x, want %x", i, got[i], want[i])
+			}
+		}
 	}
 }

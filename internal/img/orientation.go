@@ -18,52 +18,6 @@ func tiffOrientation(block []byte) int {
 	return 1
 }
 
-// tiffTag reads a small whole number from the first directory of a TIFF block. It returns 0 if it
-// does not find the tag.
-func tiffTag(block []byte, tag uint16) int {
-	order, entry := tiffEntry(block, tag)
-	switch {
-	case entry == nil:
-		return 0
-	case order.Uint16(entry[2:]) == 4: // LONG, which some cameras write
-		return int(order.Uint32(entry[8:]))
-	case order.Uint16(entry[2:]) == 1: // BYTE
-		return int(entry[8])
-	}
-	return int(order.Uint16(entry[8:]))
-}
-
-// tiffEntry finds a tag in the first directory of a TIFF block, and returns its entry of 12 bytes. It
-// returns nil if it does not find the tag.
-func tiffEntry(block []byte, tag uint16) (order binary.ByteOrder, entry []byte) {
-	if len(block) < 8 {
-		return nil, nil
-	}
-	order = binary.LittleEndian
-	switch string(block[:4]) {
-	case "II*\x00":
-	case "MM\x00*":
-		order = binary.BigEndian
-	default:
-		return nil, nil
-	}
-	at := uint64(order.Uint32(block[4:]))
-	if at+2 > uint64(len(block)) {
-		return nil, nil
-	}
-	entries := block[at+2:]
-	for range order.Uint16(block[at:]) {
-		if len(entries) < 12 {
-			return nil, nil
-		}
-		if order.Uint16(entries) == tag {
-			return order, entries[:12]
-		}
-		entries = entries[12:]
-	}
-	return nil, nil
-}
-
 // pngOrientation reads the eXIf chunk.
 func pngOrientation(data []byte) int { return tiffOrientation(pngChunk(data, "eXIf")) }
 

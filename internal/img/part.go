@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 )
 
 // Part is a part of an image, in memory that the next one reuses. The zero value is ready to use.
@@ -53,8 +52,8 @@ func (d *Decoder) openJPEG(data []byte) (info Info, jpeg bool, err error) {
 	if d.JPEG == nil || len(data) < 2 || data[0] != 0xff || data[1] != 0xd8 {
 		return Info{}, false, nil
 	}
-	_, c, info, err := d.inspect(data)
-	return info, c.ColorModel != color.CMYKModel || info.Reduction > 1, err
+	_, _, info, err = d.inspect(data)
+	return info, true, err
 }
 
 // partOfJPEG decodes a part of a JPEG. part and p.At refer to the upright image.

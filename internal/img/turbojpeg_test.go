@@ -124,7 +124,11 @@ func TestBothJPEGDecodersAgree(t *testing.T) {
 			}
 		default:
 			read++
-			if most, mean := difference(t, a, b); most > 3 || mean > 0.05 && a.W > 8 {
+			limit, average := 3, 0.05
+			if h := readJPEGHeader(data); h.channels == 4 { // inks are rounded twice
+				limit, average = 4, 0.15
+			}
+			if most, mean := difference(t, a, b); most > limit || mean > average && a.W > 8 {
 				t.Errorf("%s: differs by up to %d, on average %.3f", name, most, mean)
 			} else if most == 0 {
 				same++
@@ -153,17 +157,12 @@ func TestTruncatedJPEGIsTheSameErrorWithBothDecoders(t *testing.T) {
 	}
 }
 
-func TestTwelveBitAndFourChannelJPEGNeverReachTheLibrary(t *testing.T) {
+func TestTwelveBitJPEGNeverReachesTheLibrary(t *testing.T) {
 	d := &Decoder{JPEG: fakeJPEG(func(int, int) (*RGB, error) { panic("asked") })}
 	deep := []byte(probe420)
 	deep[bytes.Index(deep, []byte{0xff, 0xc0})+4] = 12
 	if _, err := d.Decode(deep); err == nil || !strings.Contains(err.Error(), "precision") {
 		t.Errorf("12 bits: %v, want an error that names the precision", err)
-	}
-	cmyk, err := os.ReadFile(filepath.Join(goldens.Shared(t, "data", "jpeg", "pillow"), "pil_sample_cmyk.jpg"))
-	must.Do(t, err)
-	if _, err := d.Decode(cmyk); err != nil {
-		t.Errorf("CMYK: %v", err)
 	}
 }
 

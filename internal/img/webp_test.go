@@ -77,13 +77,17 @@ func TestKindsOfTIFFAreCalledUnsupported(t *testing.T) {
 		return append(out, make([]byte, 64)...)
 	}
 	for want, data := range map[string][]byte{
-		"separate planes": file(0x0100, 4, 0x0101, 4, 0x0106, 2, 0x0115, 3, 0x011c, 2),
-		"RGB with 4":      file(0x0100, 4, 0x0101, 4, 0x0106, 2, 0x0115, 4),
-		"fax":             file(0x0100, 4, 0x0101, 4, 0x0103, 4, 0x0106, 0, 0x0115, 1),
-		"BigTIFF":         []byte("II+\x00\x08\x00\x00\x00"),
+		"Lab":             file(256, 4, 257, 4, 262, 8, 277, 3, 258, 8),
+		"LZMA":            file(256, 4, 257, 4, 262, 2, 277, 3, 258, 8, 259, 34925),
+		"fax":             file(256, 4, 257, 4, 259, 2, 262, 0),
+		"two-dimensional": file(256, 4, 257, 4, 259, 3, 262, 0, 292, 1),
+		"12 bits":         file(256, 4, 257, 4, 258, 12, 262, 1),
+		"floating":        file(256, 4, 257, 4, 258, 16, 262, 1, 339, 3),
+		"compression 77":  file(256, 4, 257, 4, 258, 8, 262, 1, 259, 77),
+		"JPEG of more":    file(256, 4, 257, 4, 258, 8, 262, 5, 277, 4, 259, 7),
 	} {
 		if _, err := new(Decoder).Decode(data); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "is not supported; save it") && !strings.Contains(err.Error(), "are not supported") {
+			!strings.Contains(err.Error(), "is not supported; save it as PNG") {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
