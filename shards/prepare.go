@@ -28,6 +28,7 @@ type preparer struct {
 	decoder  *img.Decoder
 	workers  *semaphore.Weighted // how many images at once
 	memory   *semaphore.Weighted // bytes that decoding them may hold together
+	whole    wholeImages
 }
 
 func newPreparer(o Options) *preparer {
@@ -37,6 +38,7 @@ func newPreparer(o Options) *preparer {
 		decoder:  &img.Decoder{Limits: limits, HEIF: o.HEIF, JPEG: o.JPEG, GoFirst: true},
 		workers:  semaphore.NewWeighted(int64(o.Workers)),
 		memory:   semaphore.NewWeighted(decodeMemory),
+		whole:    wholeImages{most: o.Workers},
 	}
 }
 
@@ -128,7 +130,12 @@ func (p *preparer) fill(ctx context.Context, row *Row, item *Item) (heif bool, c
 // decode checks that all pixels can be read. If the row is a part of the image, is to be made smaller, or is HEIC or
 // AVIF, which few readers of shards know, it replaces the image by a JPEG.
 func (p *preparer) decode(row *Row, info img.Info, part *image.Rectangle, shrink bool) error {
-	m, err := p.decoder.Decode(row.Image)
+	decode := func() (*img.RGB, error) { return p.decoder.Decode(row.Image) }
+	if part != nil {
+		whole := decode
+		decode = func() (*img.RGB, error) { return p.whole.decode(row.SHA256, info, whole) }
+	}
+	m, err := decode()
 	if err != nil || !shrink && !info.NeedsHEIF() && part == nil {
 		return err
 	}

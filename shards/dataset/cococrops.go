@@ -1,11 +1,13 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"image"
 	"math"
+	"slices"
 
 	"hgld/internal/terminal"
 	"hgld/shards"
@@ -54,7 +56,15 @@ func (p *published) cocoCrops(list string, f *cocoFile) error {
 	}
 	seen, with := map[key]int{}, map[int]bool{}
 	var crowds, empty, strange leftOut
-	for i, a := range f.Annotations {
+	order := make([]int, len(f.Annotations)) // by image, so that a build decodes each once
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(images[f.Annotations[a].Image], images[f.Annotations[b].Image])
+	})
+	for _, i := range order {
+		a := f.Annotations[i]
 		at, known := images[a.Image]
 		x, y, w, h := a.Box[0], a.Box[1], a.Box[2], a.Box[3]
 		switch {
