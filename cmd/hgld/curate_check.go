@@ -48,10 +48,13 @@ func runCurateCheck(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		found, err := format.Lint(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))},
+		found, d, err := format.Lint(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))},
 			draft)
 		if err != nil {
 			return withCode(exitUsage, err)
+		}
+		if d != nil {
+			sayLanguages(j, path, d)
 		}
 		files = append(files, format.NewLinted(path, found))
 	}

@@ -126,10 +126,15 @@ func readFormat(c *cli.Context, j *job, path string) (*format.Document, error) {
 	if err != nil {
 		return nil, formatHint(err, path)
 	}
+	sayLanguages(j, path, d)
+	return d, nil
+}
+
+// sayLanguages says in which of several languages the names of a file were read.
+func sayLanguages(j *job, path string, d *format.Document) {
 	if language, others := d.Languages(); len(others) > 0 {
 		j.log("%s: its names are in %s; another language: --format skos:%s", path, language, strings.Join(others, ", skos:"))
 	}
-	return d, nil
 }
 
 // formatHint adds the next step to the error of a file that cannot be read.

@@ -231,7 +231,7 @@ func TestOtherFilesOfHgldAreRecognised(t *testing.T) {
 		if !errors.As(err, &other) || !strings.HasPrefix(err.Error(), "x.jsonl: ") || other.Kind != want {
 			t.Errorf("%s: error %v, want one of %q", text, err, want)
 		}
-		if _, err := Lint([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.As(err, new(*OtherError)) {
+		if _, err := lintFile([]byte(text), "x.jsonl", "", labels.ReadOptions{}, nil); !errors.As(err, new(*OtherError)) {
 			t.Errorf("lint: error %v", err)
 		}
 	}
@@ -239,11 +239,32 @@ func TestOtherFilesOfHgldAreRecognised(t *testing.T) {
 
 // A table of tags and their groups is not a list of groups.
 func TestTablesOfTagsAreNoListsOfGroups(t *testing.T) {
-	for _, heading := range []string{"tag,supercategory", "label,cluster", "category,label", "Tag,Group,count"} {
+	for _, heading := range []string{"tag,supercategory", "label,cluster", "category,label", "Tag,Group,count",
+		"instance_of,supercategory", "Keyword,Theme,n", "Raw tags,Categories"} {
 		_, err := Read([]byte(heading+"\nchapel,church,3\n"), "t.csv", "groups", labels.ReadOptions{})
 		if err == nil || !strings.Contains(err.Error(), "t.csv:1: the columns "+
 			strings.ReplaceAll(heading, ",", ", ")+" are those of tags and their groups") {
 			t.Errorf("%s: %v", heading, err)
 		}
 	}
+	d := must.Get(Read([]byte("label,parent\nchapel,church\n"), "t.csv", "groups", labels.ReadOptions{}))(t)
+	if got := d.Groups(); len(got) != 1 || got[0] != "chapel" {
+		t.Errorf("a list whose heading has a parent: groups %q", got)
+	}
+}
+
+// What is SKOS in another syntax is called that.
+func TestOtherSyntaxesOfSKOSAreNamed(t *testing.T) {
+	for text, want := range map[string]string{`{"@context": {"skos": "http://x"}, "@graph": []}`: "SKOS in JSON-LD",
+		"<?xml version=\"1.0\"?>\n<rdf:RDF/>": "SKOS in RDF/XML"} {
+		if _, err := Read([]byte(text), "t", "", labels.ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// lintFile lists what is wrong in a file.
+func lintFile(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
+	list, _, err := Lint(data, name, format, o, draft)
+	return list, err
 }

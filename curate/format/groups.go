@@ -16,7 +16,7 @@ import (
 )
 
 // A list of groups is CSV with one to three columns: group, parent, landmarks. The first
-// line is a header if it says "group", contains an underscore, as column names do, or has
+// line is a header if it says "group" or "parent", contains an underscore, as column names do, or has
 // no number where the other lines have their landmarks. A text file with one name per
 // line is such a list.
 
@@ -32,7 +32,8 @@ func isGroups(data []byte) bool {
 }
 
 func isGroupHeader(row []string) bool {
-	if row[0] == groupColumns[0] || strings.Contains(strings.Join(row, ""), "_") {
+	if row[0] == groupColumns[0] || strings.Contains(strings.Join(row, ""), "_") ||
+		len(row) > 1 && strings.EqualFold(row[1], groupColumns[1]) {
 		return true
 	}
 	return len(row) == 3 && !isCount(row[2])
@@ -40,9 +41,12 @@ func isGroupHeader(row []string) bool {
 
 // tagTable reports whether a row is the heading of a table of tags and their groups.
 func tagTable(row []string) bool {
-	tag, group := []string{"tag", "label", "name"}, []string{"group", "cluster", "supercategory", "category", "class"}
+	tag := []string{"tag", "label", "name", "keyword", "term", "concept", "instanceof", "rawtag", "value"}
+	group := []string{"group", "cluster", "supercategory", "category", "categorie", "class", "theme", "topic"}
+	plain := strings.NewReplacer(" ", "", "_", "", "-", "")
 	is := func(names []string, k int) bool {
-		return slices.Contains(names, strings.ToLower(strings.TrimSpace(row[k])))
+		word := plain.Replace(strings.ToLower(row[k]))
+		return slices.Contains(names, word) || slices.Contains(names, strings.TrimSuffix(word, "s"))
 	}
 	return len(row) > 1 && (is(tag, 0) && is(group, 1) || is(group, 0) && is(tag, 1))
 }

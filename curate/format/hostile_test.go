@@ -76,7 +76,7 @@ func TestBinaryFilesAreRejected(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.20q was read as %+v, error %v; want %s", data, d, err, want)
 		}
-		list, err := Lint([]byte(data), "lost.csv", "", labels.ReadOptions{}, nil)
+		list, err := lintFile([]byte(data), "lost.csv", "", labels.ReadOptions{}, nil)
 		if err != nil || len(list) == 0 || list[0].Warning {
 			t.Errorf("lint of %.20q: %v, %v; want an error", data, list, err)
 		}
@@ -129,7 +129,7 @@ func TestLintAcceptsWrittenFiles(t *testing.T) {
 	for seed := range uint64(60) {
 		d := hostile(seed)
 		for _, format := range []string{"hierarchy", "skos", "draft", "sheet", "groups"} {
-			list := must.Get(Lint(write(t, d, format), "x", "", labels.ReadOptions{}, nil))(t)
+			list := must.Get(lintFile(write(t, d, format), "x", "", labels.ReadOptions{}, nil))(t)
 			for _, p := range list {
 				if !p.Warning {
 					t.Errorf("seed %d, %s: %v", seed, format, p)
@@ -148,7 +148,7 @@ func TestLintAcceptsWrittenFiles(t *testing.T) {
 	if _, err := d.Write(&table, "labels"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := Lint(table.Bytes(), "labels.csv", "", labels.ReadOptions{}, nil); err != nil || len(list) > 0 {
+	if list, err := lintFile(table.Bytes(), "labels.csv", "", labels.ReadOptions{}, nil); err != nil || len(list) > 0 {
 		t.Errorf("labels: %v, %v", list, err)
 	}
 }

@@ -74,18 +74,18 @@ func (p Problem) tail() string {
 // Lint lists what is wrong in a file of the named format ("": the one that it looks
 // like). With a draft it also lists the tags that only one of the two has. A name that
 // differs from a tag of the draft only in white space or case is a damaged one, and a
-// name that the draft has is correct.
-func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, error) {
+// name that the draft has is correct. It also returns the document, nil if it cannot be read.
+func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.Draft) ([]Problem, *Document, error) {
 	data, separated, err := plain(data, name, format)
 	if err == nil {
 		err = noText(data, name)
 	}
 	if err != nil {
-		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil
+		return []Problem{fromLabels(name, labels.ProblemOf(name, err))}, nil, nil
 	}
 	_, f, err := choose(data, name, format)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	list, d := f.lint(data, name, o)
 	if separated != "" {
@@ -107,7 +107,7 @@ func Lint(data []byte, name, format string, o labels.ReadOptions, draft *labels.
 	slices.SortStableFunc(list, func(a, b Problem) int { // problems without a line come last
 		return cmp.Or(cmp.Compare(min(b.Row, 1), min(a.Row, 1)), cmp.Compare(a.Row, b.Row))
 	})
-	return list, nil
+	return list, d, nil
 }
 
 // lintNames checks the names of a document that read returns. A suspicious name that

@@ -168,7 +168,7 @@ func sheetDraft() *labels.Draft {
 }
 
 func TestLintFindsEveryDamageOfASheet(t *testing.T) {
-	clean, err := Lint([]byte(goodSheet), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
+	clean, err := lintFile([]byte(goodSheet), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
 	must.Do(t, err)
 	// The published group has its space, and two spaces that the draft has are none
 	// of the sheet's damage.
@@ -178,7 +178,7 @@ func TestLintFindsEveryDamageOfASheet(t *testing.T) {
 	for _, c := range damages {
 		t.Run(c.name, func(t *testing.T) {
 			text := spoil(t, &c)
-			found, err := Lint([]byte(text), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
+			found, err := lintFile([]byte(text), "sheet.csv", "sheet", labels.ReadOptions{}, sheetDraft())
 			must.Do(t, err)
 			match := regexp.MustCompile(c.found)
 			at := slices.IndexFunc(found, func(p Problem) bool {
@@ -231,7 +231,7 @@ func TestLintFindsDamagesInARealSheet(t *testing.T) {
 		t.Fatalf("only %d tags", len(counts))
 	}
 	sheet := write(t, d, "sheet")
-	before := must.Get(Lint(sheet, "real.csv", "", labels.ReadOptions{}, nil))(t)
+	before := must.Get(lintFile(sheet, "real.csv", "", labels.ReadOptions{}, nil))(t)
 	lines := bytes.SplitAfter(sheet, []byte("\n"))
 	planted := map[string]bool{}
 	for line := 1; line <= 20; line++ { // a letter of the first tag of the line becomes a no-break space
@@ -244,7 +244,7 @@ func TestLintFindsDamagesInARealSheet(t *testing.T) {
 		lines[line] = append([]byte(spoilt), lines[line][at:]...)
 		planted[fmt.Sprintf("real.csv:%d:A", line+1)] = true
 	}
-	after := must.Get(Lint(bytes.Join(lines, nil), "real.csv", "", labels.ReadOptions{}, nil))(t)
+	after := must.Get(lintFile(bytes.Join(lines, nil), "real.csv", "", labels.ReadOptions{}, nil))(t)
 	if len(planted) < 10 || len(after) != len(before)+len(planted) {
 		t.Errorf("%d problems before, %d after %d damages", len(before), len(after), len(planted))
 	}

@@ -35,6 +35,10 @@ func plain(data []byte, name, format string) (text []byte, separated string, err
 		return nil, "", fmt.Errorf("%s: a document or an archive, and no text; save it as CSV in UTF-8", name)
 	case bytes.HasPrefix(start, []byte("{")), bytes.HasPrefix(start, []byte("[")):
 		ours := ownJSON(data) || isJSONSuggestions(data) || format == "suggestions"
+		if !ours && bytes.Contains(start, []byte(`"@context"`)) {
+			return nil, "", fmt.Errorf("%s: SKOS in JSON-LD, which is not read; convert it to Turtle, for example with rdflib",
+				name)
+		}
 		if !ours && (bytes.HasPrefix(start, []byte("{")) || json.Valid(data)) {
 			return nil, "", fmt.Errorf("%s: JSON that is no hierarchy.json, draft.json, label file or suggestions of hgld", name)
 		}

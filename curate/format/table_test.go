@@ -47,7 +47,7 @@ func TestTablesOfOtherProgramsAreReadOrRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %q", name, err, c.want)
 			}
-			if found, err := Lint([]byte(c.text), "x.csv", "", labels.ReadOptions{}, nil); err != nil ||
+			if found, err := lintFile([]byte(c.text), "x.csv", "", labels.ReadOptions{}, nil); err != nil ||
 				!slices.ContainsFunc(found, func(p Problem) bool { return !p.Warning }) {
 				t.Errorf("%s: lint finds %v, %v", name, found, err)
 			}
