@@ -179,7 +179,7 @@ func (c *Columns) spell(t Table, level string, of *column) {
 		if strings.Contains(name, ".") {
 			point = name
 		}
-		if parts := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("|;", r) }); len(parts) > 1 &&
+		if parts := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("|;,/", r) }); len(parts) > 1 &&
 			!slices.ContainsFunc(parts, func(part string) bool { return of.names[strings.TrimSpace(part)] == 0 }) {
 			c.log(t, "warning: %s has the class %.80q beside %.80q and %.80q: a cell has one class, so it is a third one",
 				level, name, strings.TrimSpace(parts[0]), strings.TrimSpace(parts[1]))
@@ -292,10 +292,10 @@ func (c *Columns) noLevel(l int) string {
 	return ""
 }
 
-// pythonList is a list of texts as Python writes it.
-var pythonList = regexp.MustCompile(`^[\[(]\s*'[^']*'\s*(,\s*'[^']*'\s*)*,?\s*[\])]$`)
+// pythonList is a list of texts, or a dictionary, as Python writes it.
+var pythonList = regexp.MustCompile(`^[\[(]\s*'[^']*'\s*(,\s*'[^']*'\s*)*,?\s*[\])]$|^\{\s*'[^']*'\s*:.*\}$`)
 
-// isList reports whether a cell is an object or an array of texts in JSON, or a list of texts in Python.
+// isList reports whether a cell is an object or an array of texts in JSON or in Python.
 func isList(cell string) bool {
 	cell = strings.TrimSpace(cell)
 	if cell == "" || !strings.Contains("[{(", cell[:1]) {

@@ -165,6 +165,8 @@ func TestImagesAndVectorsReadATableAlike(t *testing.T) {
 			`error: t.csv:3: label is "{\"choices\":[\"Dog\",\"Wild\"]}", which is a list; want one class in a cell`, ""},
 		{"a list of Python", column(`"['Dog', 'Wild']"`, "b"), label, nil,
 			`error: t.csv:2: label is "['Dog', 'Wild']", which is a list; want one class in a cell`, ""},
+		{"a dictionary of Python", column(`"{'choices': ['Dog']}"`, "b"), label, nil,
+			`error: t.csv:2: label is "{'choices': ['Dog']}", which is a list; want one class in a cell`, ""},
 		{"brackets", column("[sic]", "b", "b"), label, nil, "label | [sic] | b | b", ""},
 		{"bars", column("Dog|Wild", "Dog", "Wild", "Dog"), label, nil, "label | Dog|Wild | Dog | Wild | Dog", ""},
 
@@ -195,6 +197,24 @@ func TestImagesAndVectorsReadATableAlike(t *testing.T) {
 				!(strings.HasPrefix(got, "error: ") && !strings.Contains(want, " | ") && strings.Contains(got, part)) {
 				t.Errorf("%s, %s:\n got %s\nwant %s", c.name, door, got, want)
 			}
+		}
+	}
+}
+
+// A cell that names several classes is a class of its own, and a note says so.
+func TestSeveralClassesInACellAreSaid(t *testing.T) {
+	for cell, said := range map[string]bool{"Dog|Wild": true, "Dog; Wild": true, "Dog/Wild": true, "Dog, Wild": true,
+		"Dog/Tame": false, "Dog Wild": false} {
+		rows := func(yield func([]string, string) bool) {
+			for i, name := range []string{"Dog", cell, "Wild"} {
+				if !yield([]string{name}, fmt.Sprint("t.csv:", i+2)) {
+					return
+				}
+			}
+		}
+		read := must.Get(classes.Look([]string{"label"}, classes.Options{}, classes.Table{Rows: rows}))(t)
+		if got := strings.Contains(strings.Join(read.Notes, " "), "a cell has one class"); got != said {
+			t.Errorf("%s: %q", cell, read.Notes)
 		}
 	}
 }

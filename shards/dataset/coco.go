@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"archive/zip"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,9 +12,11 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"hgld/internal/regular"
 	"hgld/labels"
 	"hgld/shards"
 )
@@ -60,8 +63,8 @@ var (
 	cocoExports = []string{"instances_*.json", "annotations/*.json", "result.json", "labels.json"}
 )
 
-// cocoFiles lists the annotation files of a folder by the first pattern of which there is one.
-func cocoFiles(folder string, patterns ...string) []string {
+// firstMatches lists the files of a folder that fit the first pattern of which there is one.
+func firstMatches(folder string, patterns ...string) []string {
 	for _, pattern := range patterns {
 		if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
 			return found
@@ -70,12 +73,59 @@ func cocoFiles(folder string, patterns ...string) []string {
 	return nil
 }
 
+// isCOCO reports whether the first of the files, whose names say little, has annotations in the format of COCO.
+func isCOCO(folder string, files []string) bool {
+	if len(files) == 0 {
+		return false
+	}
+	in, err := regular.Open(filepath.Join(folder, files[0]))
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return readsAsCOCO(in)
+}
+
+func readsAsCOCO(in io.Reader) bool {
+	var f cocoFile
+	const longest = 256 << 20
+	d := json.NewDecoder(io.LimitReader(in, longest))
+	d.UseNumber()
+	return d.Decode(&f) == nil && len(f.Images) > 0 && len(f.used()) > 0
+}
+
+// zipHoldsCOCO reports whether a zip archive has annotations in the format of COCO, by their names or, if these say
+// little, by what they hold.
+func zipHoldsCOCO(name string) bool {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return false
+	}
+	defer z.Close()
+	return slices.ContainsFunc(z.File, func(f *zip.File) bool {
+		folder, file := path.Split(f.Name)
+		instances, _ := path.Match("instances_*.json", file)
+		if file == "_annotations.coco.json" || instances && path.Base(folder) == "annotations" {
+			return true
+		}
+		if !slices.Contains(cocoExports, file) {
+			return false
+		}
+		in, err := f.Open()
+		if err != nil {
+			return false
+		}
+		defer in.Close()
+		return readsAsCOCO(in)
+	})
+}
+
 // cocoLists finds the annotation files in the folder or the archive, and its top.
 func (p *published) cocoLists(ctx context.Context, input string) ([]string, error) {
 	patterns := slices.Concat(cocoNames, cocoExports)
 	info, err := os.Stat(input)
 	if err == nil && info.IsDir() {
-		if found := cocoFiles(input, patterns...); found != nil {
+		if found := firstMatches(input, patterns...); found != nil {
 			return found, nil
 		}
 	} else if files, err := p.lists.list(ctx); err != nil {
@@ -120,7 +170,7 @@ func openCOCO(ctx context.Context, name string, s Settings,
 			return err
 		}
 		files := make([]cocoFile, len(lists))
-		tall := true
+		tall, above := true, map[string]bool{}
 		for i, list := range lists {
 			err := p.readList(ctx, list, func(in io.Reader) error {
 				d := json.NewDecoder(in)
@@ -135,11 +185,15 @@ func openCOCO(ctx context.Context, name string, s Settings,
 			}
 			for _, c := range files[i].used() {
 				tall = tall && c.Supercategory != "" && c.Supercategory != "none"
+				above[c.Supercategory] = true
 			}
 		}
-		if !tall && len(s.Levels) == 0 {
-			p.levels = p.levels[:1]
-			p.notes = append(p.notes, "not every category has a supercategory, so category is the only level")
+		if (!tall || len(above) == 1) && len(s.Levels) == 0 {
+			why := "not every category has a supercategory"
+			if p.levels = p.levels[:1]; tall {
+				why = "all categories have one supercategory"
+			}
+			p.notes = append(p.notes, why+", so category is the only level")
 		}
 		for i, list := range lists {
 			if err := files[i].check(); err != nil {

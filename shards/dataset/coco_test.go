@@ -50,6 +50,31 @@ func TestExportsInTheFormatOfCOCOAreRead(t *testing.T) {
 	wantError(t, err, "no annotations/instances_*.json")
 }
 
+// Roboflow gives every category the name of the project as supercategory, which is no level. The names of Label Studio
+// say little, so that what files hold decides; archives hold exports, too.
+func TestExportsInTheFormatOfCOCOAreKnown(t *testing.T) {
+	list := `{"images": [{"id": 0, "file_name": "images\\a.jpg"}], "annotations": [{"image_id": 0, "category_id": 1}],
+		"categories": [{"id": 1, "name": "cat", "supercategory": "pets"}, {"id": 2, "name": "x", "supercategory": "none"}]}`
+	files := withPictures(t, tree{"result.json": list}, "images/a.jpg")
+	folder := files.folder(t)
+	got, err := items(t, COCO{}, Settings{Input: folder})
+	if want := []string{"images/a.jpg train cat"}; err != nil || !slices.Equal(got, want) || Kind(folder) != "coco" {
+		t.Errorf("%q, %v, %s; want %q", got, err, Kind(folder), want)
+	}
+	other := tree{"result.json": `{"images": [], "accuracy": 0.5}`, "cat/1.jpg": "x"}
+	if kind := Kind(other.folder(t)); kind != "folder" {
+		t.Errorf("a folder with the result of another program: the importer is %s", kind)
+	}
+	for name, want := range map[string]string{"result.json": "coco", "set/valid/_annotations.coco.json": "coco",
+		"set/annotations/instances_default.json": "coco", "set/annotations.json": "folder"} {
+		if kind := Kind(tree{name: list, "images/a.jpg": "x"}.zip(t)); kind != want {
+			t.Errorf("an archive with %s: the importer is %s, want %s", name, kind, want)
+		}
+	}
+	_, err = items(t, Folder{}, Settings{Input: tree{"train/1.jpg": "x", "train/metadata.jsonl": "{}"}.zip(t)})
+	wantError(t, err, "train/metadata.jsonl seems to describe them: unpack the archive")
+}
+
 func TestAircraftIsReadAsPublished(t *testing.T) {
 	files := tree{}
 	for split, image := range map[string]string{"train": "0000001", "val": "0000002", "test": "0000003"} {

@@ -43,7 +43,7 @@ func TestLinksIntoStoresOfFilesAreFollowed(t *testing.T) {
 
 func TestTablesThatKeepOldFilesAreRefused(t *testing.T) {
 	for log, kind := range map[string]string{"t/_delta_log/0.json": "Delta", ".hoodie/x": "Hudi",
-		"metadata/v1.metadata.json": "Iceberg", "x/_versions/1.manifest": "Lance"} {
+		"metadata/v1.metadata.json": "Iceberg", "x/_versions/1.manifest": "Lance", "deep/in/it/_delta_log/0.json": "Delta"} {
 		files := hubTree(t)
 		files[log] = "{}"
 		folder := files.folder(t)
@@ -64,6 +64,11 @@ func TestFoldersOfParquetNameColumns(t *testing.T) {
 	if err != nil || len(got) != 3 || !strings.HasSuffix(got[0], " train ") || !strings.HasSuffix(got[1], " train a b") ||
 		!strings.HasSuffix(got[2], " train train") {
 		t.Errorf("%q, %v", got, err)
+	}
+	folder = tree{"year=2020/label=cat/part-0.parquet": rows, "year=2020/label=dog/part-0.parquet": rows}.folder(t)
+	got, err = items(t, Parquet{}, Settings{Input: folder})
+	if err != nil || len(got) != 2 || !strings.HasSuffix(got[0], " train cat") || !strings.HasSuffix(got[1], " train dog") {
+		t.Errorf("two columns: %q, %v", got, err)
 	}
 }
 
@@ -89,6 +94,8 @@ func TestTablesOfOtherProgramsAreRead(t *testing.T) {
 			`{"file_name":"2.jpg","label":null}`,
 		"test/metadata.csv":      "file_name,label\n1.jpg,7\n",
 		"tables/packed.csv.gz":   packed.String(),
+		"tables/UPPER.CSV.GZ":    packed.String(),
+		"tables/other.tsv.bz2":   "BZh9",
 		"tables/imagenet.txt":    "a/1.jpg 0\n",
 		"tables/unheaded.csv":    "a/1.jpg,dog\na/2.jpg,cat\n",
 		"tables/loose.jsonl":     "{\"path\": \"a/1.jpg\", \"label\": \"cat\"}\n{\"path\": 1",
@@ -97,6 +104,7 @@ func TestTablesOfOtherProgramsAreRead(t *testing.T) {
 	for input, want := range map[string][]string{
 		"":                     {"test/1.jpg test 7", "train/1.jpg train 7", "train/2.jpg train "},
 		"tables/packed.csv.gz": {"a/1.jpg train cat"},
+		"tables/UPPER.CSV.GZ":  {"a/1.jpg train cat"},
 		"tables/imagenet.txt":  {"a/1.jpg train 0"},
 		"tables/unheaded.csv":  {"a/1.jpg train dog", "a/2.jpg train cat"},
 	} {
@@ -108,6 +116,8 @@ func TestTablesOfOtherProgramsAreRead(t *testing.T) {
 			t.Errorf("%s: the importer is %s", input, kind)
 		}
 	}
+	_, err = items(t, Folder{}, Settings{Input: filepath.Join(files, "tables/other.tsv.bz2")})
+	wantError(t, err, "is a table compressed by bzip2; decompress it")
 	_, err = items(t, CSV{}, Settings{Input: filepath.Join(files, "tables/loose.jsonl")})
 	wantError(t, err, "loose.jsonl", "line 2", "want an object of JSON in each line")
 	_, err = items(t, CSV{}, Settings{Input: filepath.Join(files, "tables/listlabel.jsonl")})

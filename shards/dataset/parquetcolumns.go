@@ -140,8 +140,10 @@ func (t *parquetTable) chooseLevels(s Settings) ([]string, error) {
 		return nil, setting("levels")("the columns %s all contain classes", strings.Join(labelled, ", "))
 	case len(folders) == 1:
 		return folders, nil
-	case slices.Contains(possible, "label"):
+	case slices.Contains(possible, "label") || slices.Contains(folders, "label"):
 		return []string{"label"}, nil
+	case len(folders) > 1:
+		return nil, setting("levels")("the folders name the columns %s", strings.Join(folders, ", "))
 	}
 	return nil, setting("levels")("no column of classes was found among %s", shortList(t.described()))
 }

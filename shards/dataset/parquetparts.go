@@ -73,14 +73,13 @@ func filesIn(input, ext string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{filepath.Base(input)}, nil
 	}
-	if log, kind := tableLog(input); log != "" && ext == ".parquet" {
-		return nil, usage.Errorf("%s is the log of a table of %s, which says which of the files belong to it: without it, "+
-			"deleted rows would be read; write the table as Parquet by a program that reads the log, and name that file",
-			log, kind)
-	}
 	var names []string
+	log, kind := "", ""
 	arrow := "" // a file of datasets.save_to_disk
 	err = fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
+		if of := logKind(name); of != "" && log == "" {
+			log, kind = name, of
+		}
 		switch {
 		case err != nil:
 			return err
@@ -95,6 +94,11 @@ func filesIn(input, ext string) ([]string, error) {
 		}
 		return nil
 	})
+	if err == nil && log != "" && ext == ".parquet" {
+		return nil, usage.Errorf("%s is the log of a table of %s, which says which of the files belong to it: without it, "+
+			"deleted rows would be read; write the table as Parquet by a program that reads the log, and name that file",
+			log, kind)
+	}
 	if slices.ContainsFunc(names, func(name string) bool { return path.Dir(name) == "data" }) { // as hgld publishes shards
 		names = slices.DeleteFunc(names, func(name string) bool {
 			return name == shards.LabelsFile || name == shards.AttributionFile
@@ -110,18 +114,28 @@ func filesIn(input, ext string) ([]string, error) {
 	return nil, fmt.Errorf("no %s files found", ext)
 }
 
-// tableLog returns the log of a table in a folder, or in a folder there, that keeps files of former versions beside the
-// present ones, and the program that writes such tables; "" if there is none.
-func tableLog(folder string) (log, kind string) {
-	for _, of := range []struct{ log, kind string }{{"_delta_log", "Delta Lake"}, {".hoodie", "Hudi"},
-		{"metadata/*.metadata.json", "Iceberg"}, {"_versions", "Lance"}} {
-		for _, pattern := range []string{of.log, "*/" + of.log} {
-			if found, err := fs.Glob(os.DirFS(folder), pattern); err == nil && len(found) > 0 {
-				return found[0], of.kind
-			}
+// tableLogs are the logs of tables that keep files of former versions beside the present ones, and the programs that
+// write such tables.
+var tableLogs = []struct{ log, kind string }{{"_delta_log", "Delta Lake"}, {".hoodie", "Hudi"},
+	{"metadata/*.metadata.json", "Iceberg"}, {"_versions", "Lance"}}
+
+// hasTableLog reports whether there is a log in a folder or in a folder there.
+func hasTableLog(folder string) bool {
+	return slices.ContainsFunc(tableLogs, func(of struct{ log, kind string }) bool {
+		return len(firstMatches(folder, of.log, "*/"+of.log)) > 0
+	})
+}
+
+// logKind returns the program whose log a file or folder is, "" if it is none.
+func logKind(name string) string {
+	for _, of := range tableLogs {
+		parts := strings.Split(name, "/")
+		last := path.Join(parts[max(0, len(parts)-1-strings.Count(of.log, "/")):]...)
+		if is, _ := path.Match(of.log, last); is {
+			return of.kind
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // partitions returns the columns that the folders of a file name, as in label=cat/part-0.parquet.

@@ -156,6 +156,9 @@ func openPlainStore(ctx context.Context, name string) (store, error) {
 		return nil, fmt.Errorf("%s: is an archive of %s; want a folder, a .zip or a .tar: unpack it and name the folder",
 			name, kind)
 	}
+	if slices.Contains(tables, path.Ext(strings.TrimSuffix(lower, path.Ext(lower)))) {
+		return nil, fmt.Errorf("%s: is a table compressed by %s; decompress it, or compress it by gzip", name, kind)
+	}
 	return nil, fmt.Errorf("%s: is compressed by %s, and a compressed tar file has no random access; decompress it to "+
 		".tar (images do not shrink anyway)", name, kind)
 }

@@ -233,13 +233,13 @@ func Kind(input string) string {
 	info, err := os.Stat(input)
 	switch {
 	case err == nil && info.IsDir():
-		if len(cocoFiles(input, cocoNames...)) > 0 {
+		if len(firstMatches(input, cocoNames...)) > 0 || isCOCO(input, firstMatches(input, cocoExports...)) {
 			return "coco"
 		}
 		if len(metadataFiles(input)) > 0 {
 			return "csv"
 		}
-		if log, _ := tableLog(input); log != "" || holdsParquet(input) {
+		if hasTableLog(input) || holdsParquet(input) {
 			return "parquet"
 		}
 		for _, pattern := range []string{"*.tar", "*/*.tar"} {
@@ -248,12 +248,14 @@ func Kind(input string) string {
 				return "webdataset"
 			}
 		}
-	case slices.Contains(tables, strings.ToLower(filepath.Ext(strings.TrimSuffix(input, ".gz")))):
+	case slices.Contains(tables, strings.ToLower(filepath.Ext(withoutGzip(input)))):
 		return "csv"
 	case isParquet(input):
 		return "parquet"
 	case holdsSamples(input):
 		return "webdataset"
+	case zipHoldsCOCO(input):
+		return "coco"
 	}
 	return "folder"
 }

@@ -28,7 +28,7 @@ func openTable(name string) (io.Closer, *csvfile.Reader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in, bare := io.Reader(f), strings.TrimSuffix(name, ".gz")
+	in, bare := io.Reader(f), withoutGzip(name)
 	if bare != name {
 		if in, err = gzip.NewReader(f); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("%s: it is not compressed by gzip: %w", filepath.Base(name), err), f.Close())
@@ -43,6 +43,14 @@ func openTable(name string) (io.Closer, *csvfile.Reader, error) {
 		return f, r, nil
 	}
 	return f, headed(in), nil
+}
+
+// withoutGzip returns a name without .gz, which is spelled in any case.
+func withoutGzip(name string) string {
+	if ext := filepath.Ext(name); strings.EqualFold(ext, ".gz") {
+		return strings.TrimSuffix(name, ext)
+	}
+	return name
 }
 
 // headed returns a reader of a table of text. A list whose first line is the path of an image and a class, as in the
