@@ -44,6 +44,27 @@ type Card struct {
 	Citation    string // how it is to be cited; may be empty
 }
 
+// hubLicence returns the Hub's name of a licence that is spelled as SPDX or its authors do, such as CC0, "Apache License
+// 2.0" and GPL-3.0-only; "" if there is none. Of several versions it is the last.
+func hubLicence(name string) string {
+	plain := strings.NewReplacer("license", "", "licence", "", "creative commons", "cc", "attribution", "by",
+		"noncommercial", "nc", "sharealike", "sa", "international", "", "_", " ", "-", " ").Replace(strings.ToLower(name))
+	plain = strings.Join(strings.Fields(plain), "-")
+	for _, end := range []string{"-only", "-or-later"} {
+		plain = strings.TrimSuffix(plain, end)
+	}
+	meant := ""
+	for _, known := range hubLicences {
+		if known == plain {
+			return known
+		}
+		if version, is := strings.CutPrefix(known, plain+"-"); is && strings.Trim(version, "0123456789.") == "" {
+			meant = max(meant, known)
+		}
+	}
+	return meant
+}
+
 // WriteCard writes two descriptions of the finished data set in dir, and its table of
 // classes. README.md is the card that the Hugging Face Hub shows; its head lists the
 // files of each split, without which the Hub does not know a split called index, and the
@@ -54,6 +75,9 @@ type Card struct {
 func WriteCard(ctx context.Context, dir string, c Card) (err error) {
 	defer nameFolder(&err, dir+": card")
 	if c.License != "" && !slices.Contains(hubLicences, c.License) {
+		if meant := hubLicence(c.License); meant != "" {
+			return fmt.Errorf("license: unknown licence of the Hub %.80q: did you mean %q?", c.License, meant)
+		}
 		return fmt.Errorf("license: %w", registry.Unknown("licence of the Hub", c.License, hubLicences))
 	}
 	set, err := open(ctx, dir)

@@ -117,3 +117,18 @@ func TestSizeCategoryIsThatOfTheHub(t *testing.T) {
 		}
 	}
 }
+
+// Licences are spelled in many ways, and the Hub knows one of each.
+func TestLicencesOfTheHubAreProposed(t *testing.T) {
+	for name, want := range map[string]string{"CC BY 4.0": "cc-by-4.0", "Apache License 2.0": "apache-2.0",
+		"MIT License": "mit", "Creative Commons Attribution 4.0 International": "cc-by-4.0", "GPL-3.0-only": "gpl-3.0",
+		"CC0": "cc0-1.0", "BSD 3-Clause License": "bsd-3-clause", "ODbL": "odbl"} {
+		err := WriteCard(t.Context(), t.TempDir(), Card{License: name})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q", want)) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	if got := hubLicence("Public Domain"); got != "" {
+		t.Errorf("the public domain is no licence, and not %q", got)
+	}
+}
