@@ -235,7 +235,7 @@ func (src *folderSource) checkDepth() (depth int, err error) {
 	depths := slices.Sorted(maps.Keys(count))
 	if count[0] > 0 && src.table != "" {
 		next := "import that file, and name its columns of classes, finest first, as levels"
-		if _, folder := src.store.(*folderStore); !folder {
+		if !isFolder(src.store) {
 			next = "unpack the archive, and import the folder, whose tables are then read"
 		}
 		return 0, fmt.Errorf("images outside any class folder: %d of %d, %s first; %s seems to describe them: %s", count[0],

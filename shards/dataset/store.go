@@ -128,6 +128,15 @@ func openStore(ctx context.Context, name string) (store, error) {
 	return &spelled{store: st}, nil
 }
 
+// isFolder reports whether a store that openStore opened is a folder, and not an archive.
+func isFolder(st store) bool {
+	if s, is := st.(*spelled); is {
+		st = s.store
+	}
+	_, is := st.(*folderStore)
+	return is
+}
+
 func openPlainStore(ctx context.Context, name string) (store, error) {
 	info, err := os.Stat(name)
 	if err != nil {
