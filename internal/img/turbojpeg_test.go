@@ -125,7 +125,8 @@ func TestBothJPEGDecodersAgree(t *testing.T) {
 		default:
 			read++
 			limit, average := 3, 0.05
-			if h := readJPEGHeader(data); h.channels == 4 { // inks are rounded twice
+			// A colour is the product of an ink and of black, each decoded and rounded by itself.
+			if h := readJPEGHeader(data); h.channels == 4 {
 				limit, average = 4, 0.15
 			}
 			if most, mean := difference(t, a, b); most > limit || mean > average && a.W > 8 {
