@@ -91,10 +91,9 @@ func decodeBitmap(data []byte) (m *image.RGBA, err error) {
 		m.SetRGBA(x, y, color.RGBA{p[0], p[1], p[2], 255})
 	}
 	if b.runs {
-		for y := range b.h {
-			for x := range b.w {
-				set(x, y, b.colours[0]) // what the runs skip
-			}
+		set(0, b.h-1, b.colours[0]) // what the runs skip: the first pixel in memory, and copies of it
+		for n := 4; n < len(m.Pix); n *= 2 {
+			copy(m.Pix[n:], m.Pix[:n])
 		}
 		return m, b.unpack(data[b.at:], set)
 	}
