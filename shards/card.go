@@ -44,8 +44,8 @@ type Card struct {
 	Citation    string // how it is to be cited; may be empty
 }
 
-// hubLicence returns the Hub's name of a licence that is spelled as SPDX or its authors do, such as CC0, "Apache License
-// 2.0" and GPL-3.0-only; "" if there is none. Of several versions it is the last.
+// hubLicence returns the Hub's name of a licence that is spelled as SPDX or its authors do, such as CC0, "Apache
+// License 2.0" and GPL-3.0-only; "" if there is none. Of several versions it is the last.
 func hubLicence(name string) string {
 	plain := strings.NewReplacer("license", "", "licence", "", "creative commons", "cc", "attribution", "by",
 		"noncommercial", "nc", "sharealike", "sa", "international", "", "_", " ", "-", " ").Replace(strings.ToLower(name))
@@ -76,7 +76,7 @@ func WriteCard(ctx context.Context, dir string, c Card) (err error) {
 	defer nameFolder(&err, dir+": card")
 	if c.License != "" && !slices.Contains(hubLicences, c.License) {
 		if meant := hubLicence(c.License); meant != "" {
-			return fmt.Errorf("license: unknown licence of the Hub %.80q: did you mean %q?", c.License, meant)
+			return fmt.Errorf("license: unknown licence of the Hub %.80q: did you mean %.80q?", c.License, meant)
 		}
 		return fmt.Errorf("license: %w", registry.Unknown("licence of the Hub", c.License, hubLicences))
 	}

@@ -48,8 +48,8 @@ func runCurateCheck(c *cli.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		found, d, err := format.Lint(data, path, c.String("format"), labels.ReadOptions{Split: labels.Split(c.String("split"))},
-			draft)
+		options := labels.ReadOptions{Split: labels.Split(c.String("split"))}
+		found, d, err := format.Lint(data, path, c.String("format"), options, draft)
 		if err != nil {
 			return withCode(exitUsage, err)
 		}

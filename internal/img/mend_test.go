@@ -79,9 +79,11 @@ func TestDamageIsNotMended(t *testing.T) {
 		"gif_too_much_data.gif": func(data []byte) []byte { return data[:len(data)/2] },
 		"bmp_rle8.bmp":          func(data []byte) []byte { return data[:len(data)/2+600] },
 		"mjpeg_no_dht.jpg":      func(data []byte) []byte { return data[:len(data)*3/4] },
-		"tiff_zstd.tif":         func(data []byte) []byte { return bytes.Replace(data, []byte{40, 181, 47}, []byte{40, 181, 46}, 1) },
-		"tiff_palette4.tif":     func(data []byte) []byte { return data[:len(data)-10] },
-		"bigtiff.tif":           func(data []byte) []byte { return data[:len(data)-10] },
+		"tiff_zstd.tif": func(data []byte) []byte {
+			return bytes.Replace(data, []byte{40, 181, 47}, []byte{40, 181, 46}, 1)
+		},
+		"tiff_palette4.tif": func(data []byte) []byte { return data[:len(data)-10] },
+		"bigtiff.tif":       func(data []byte) []byte { return data[:len(data)-10] },
 	} {
 		data := must.Get(os.ReadFile(filepath.Join("testdata", "lenient", name)))(t)
 		if m, err := new(Decoder).Decode(change(data)); err == nil {

@@ -166,7 +166,8 @@ func readTIFF(data []byte) (t tiffFile, err error) {
 	if err := t.refuse(value); err != nil {
 		return t, err
 	}
-	t.offsets, t.sizes, t.wide, t.high = tiffField(data, tiffStrips), tiffField(data, tiffStripBytes), t.w, value(tiffRows, t.h)
+	t.offsets, t.sizes = tiffField(data, tiffStrips), tiffField(data, tiffStripBytes)
+	t.wide, t.high = t.w, value(tiffRows, t.h)
 	if tiles := tiffField(data, tiffTiles); tiles.order != nil {
 		t.offsets, t.sizes = tiles, tiffField(data, tiffTileBytes)
 		if t.wide, t.high = value(tiffTileWidth, 0), value(tiffTileHeight, 0); t.wide < 16 || t.high < 16 || t.wide > 1<<20 {
@@ -188,8 +189,8 @@ func readTIFF(data []byte) (t tiffFile, err error) {
 func (t *tiffFile) refuse(value func(tag uint16, otherwise int) int) error {
 	known := map[int]bool{1: true, 2: true, 4: true, 8: true, 16: true}
 	chroma := map[int]bool{1: true, 2: true, 4: true}
-	compressions := map[int]string{2: "fax", 6: "old JPEG", 34925: "LZMA", 34676: "LogLuv", 34712: "JPEG 2000", 34887: "LERC",
-		50001: "WebP"}
+	compressions := map[int]string{2: "fax", 6: "old JPEG", 34925: "LZMA", 34676: "LogLuv", 34712: "JPEG 2000",
+		34887: "LERC", 50001: "WebP"}
 	what := ""
 	switch t.compression {
 	case tiffRaw, tiffFax4, tiffLZW, tiffJPEG, tiffDeflate, tiffOldDeflate, tiffPackBits, tiffZstandard:
@@ -214,7 +215,8 @@ func (t *tiffFile) refuse(value func(tag uint16, otherwise int) int) error {
 		what = fmt.Sprintf("a sample of %d bits", t.bits)
 	case t.samples < t.colours:
 		return errTIFF
-	case t.compression == tiffJPEG && (t.bits != 8 || t.samples != 1 && t.samples != 3 || t.samples != t.colours || t.planes > 1):
+	case t.compression == tiffJPEG &&
+		(t.bits != 8 || t.samples != 1 && t.samples != 3 || t.samples != t.colours || t.planes > 1):
 		what = "JPEG of more than three channels"
 	case t.clumped() && (t.bits > 8 || t.samples > 3 || t.predicted || t.planes > 1):
 		what = "this kind of YCbCr"

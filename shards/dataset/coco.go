@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"archive/zip"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -97,13 +96,13 @@ func readsAsCOCO(in io.Reader) bool {
 // zipHoldsCOCO reports whether a zip archive has annotations in the format of COCO, by their names or, if these say
 // little, by what they hold.
 func zipHoldsCOCO(name string) bool {
-	z, err := zip.OpenReader(name)
+	st, err := openZip(name)
 	if err != nil {
 		return false
 	}
-	defer z.Close()
-	return slices.ContainsFunc(z.File, func(f *zip.File) bool {
-		folder, file := path.Split(f.Name)
+	defer st.Close()
+	return slices.ContainsFunc(slices.Collect(maps.Keys(st.(*zipStore).members)), func(member string) bool {
+		folder, file := path.Split(member)
 		instances, _ := path.Match("instances_*.json", file)
 		if file == "_annotations.coco.json" || instances && path.Base(folder) == "annotations" {
 			return true
@@ -111,7 +110,7 @@ func zipHoldsCOCO(name string) bool {
 		if !slices.Contains(cocoExports, file) {
 			return false
 		}
-		in, err := f.Open()
+		in, err := st.open(member)
 		if err != nil {
 			return false
 		}

@@ -67,7 +67,8 @@ func TestFoldersOfParquetNameColumns(t *testing.T) {
 	}
 	folder = tree{"year=2020/label=cat/part-0.parquet": rows, "year=2020/label=dog/part-0.parquet": rows}.folder(t)
 	got, err = items(t, Parquet{}, Settings{Input: folder})
-	if err != nil || len(got) != 2 || !strings.HasSuffix(got[0], " train cat") || !strings.HasSuffix(got[1], " train dog") {
+	if err != nil || len(got) != 2 || !strings.HasSuffix(got[0], " train cat") ||
+		!strings.HasSuffix(got[1], " train dog") {
 		t.Errorf("two columns: %q, %v", got, err)
 	}
 }
