@@ -37,18 +37,14 @@ const (
 	WithInfobox  = "with an infobox"
 )
 
-// NewStats counts the records of a tags.jsonl. It includes the population WithInfobox if
-// the records say which pages have an infobox.
-func NewStats(records []labels.Record) Stats {
-	var s Stats
-	for _, rec := range records {
-		split := s.split(rec.Split)
-		split.population(AllLandmarks).count(rec)
-		if rec.Infobox != nil && *rec.Infobox {
-			split.population(WithInfobox).count(rec)
-		}
+// Add counts a record of a tags.jsonl. It includes the population WithInfobox if the record says that its page has an
+// infobox.
+func (s *Stats) Add(rec *labels.Record) {
+	split := s.split(rec.Split)
+	split.population(AllLandmarks).count(rec)
+	if rec.Infobox != nil && *rec.Infobox {
+		split.population(WithInfobox).count(rec)
 	}
-	return s
 }
 
 func (s *Stats) split(name labels.Split) *SplitStats {
@@ -66,7 +62,7 @@ func (s *SplitStats) population(name string) *Population {
 
 // count adds a record. It applies every policy to the record's values, whatever the policy
 // of the scrape chose.
-func (p *Population) count(rec labels.Record) {
+func (p *Population) count(rec *labels.Record) {
 	p.Landmarks++
 	p.Outcomes[rec.Outcome]++
 	values := different(rec.Values)

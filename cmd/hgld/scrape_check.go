@@ -30,14 +30,14 @@ func runScrapeShow(_ *cli.Context, j *job) error {
 	if len(j.args) > 0 {
 		path = j.args[0]
 	}
-	records, err := labels.OpenTags(path)
+	var stats scrape.Stats
+	err = labels.EachTag(path, stats.Add)
 	if errors.As(err, new(*fs.PathError)) {
 		err = withHint(err, "`hgld scrape run` creates it")
 	}
 	if err != nil {
 		return err
 	}
-	stats := scrape.NewStats(records)
 	return j.show(stats, stats.Text())
 }
 
