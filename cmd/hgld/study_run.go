@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -215,7 +216,7 @@ func trainStudy(c *cli.Context, j *job, p *plan.Plan, n, of int) error {
 	if err := p.Open(prints); err != nil {
 		return err
 	}
-	out, err := p.Train(runs, plan.Trainer{Log: j.log, Missing: lacks,
+	out, err := p.Train(runs, plan.Trainer{Log: j.log, Now: time.Now, Missing: lacks,
 		Report: func() error { return report.WriteOf(p, j.pictures) },
 		Train:  func(r *plan.Run) error { return trainOfStudy(c, r) }})
 	if err != nil {

@@ -71,8 +71,10 @@ func Bounded(message string) string {
 // VisibleName is Visible for a name. It also escapes line feeds and tabs, so that the name
 // stays on its line.
 func VisibleName(name string) string {
-	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(name))
+	return layout.Replace(Visible(name))
 }
+
+var layout = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // VisibleJSON escapes the control characters that JSON allows unescaped. The value stays
 // the same.

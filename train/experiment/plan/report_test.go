@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	drawing "hgld/internal/report"
 	"hgld/internal/testing/must"
@@ -18,7 +19,7 @@ import (
 func TestSlicesGiveTheSameReport(t *testing.T) {
 	reportOf := func(slices ...[2]int) string {
 		dir := t.TempDir()
-		c := plan.Trainer{Log: func(string, ...any) {}, Missing: func(*plan.Run) string { return "" }}
+		c := plan.Trainer{Log: func(string, ...any) {}, Now: time.Now, Missing: func(*plan.Run) string { return "" }}
 		c.Train = func(r *plan.Run) error {
 			plan.WriteRun(t, r, float64(r.Seed)/10+float64(len(r.Name))/100, true)
 			return nil
@@ -43,7 +44,7 @@ func TestSlicesGiveTheSameReport(t *testing.T) {
 
 func TestReportCountsRunsThatDiverged(t *testing.T) {
 	p := plan.Planned(t, t.TempDir(), plan.Scale{})
-	c := plan.Trainer{Log: func(string, ...any) {}, Missing: func(*plan.Run) string { return "" },
+	c := plan.Trainer{Log: func(string, ...any) {}, Now: time.Now, Missing: func(*plan.Run) string { return "" },
 		Report: func() error { return report.WriteOf(p, drawing.Style{}) }, Train: func(r *plan.Run) error {
 			if r.Name == "a-seed2" {
 				return fmt.Errorf("step 4: %w", train.ErrNotFinite)

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"hgld/train"
 )
@@ -13,6 +14,7 @@ type Trainer struct {
 	Missing func(r *Run) string              // returns an input of a run that does not exist, or ""
 	Report  func() error                     // writes the report of the runs that are finished by now
 	Log     func(format string, args ...any) // tells the user what goes on
+	Now     func() time.Time                 // the clock
 }
 
 // Outcome counts the runs of a call of [Plan.Train].
@@ -32,11 +34,31 @@ type MissingError struct {
 // Error names the run and the input.
 func (e *MissingError) Error() string { return fmt.Sprintf("%s: %s does not exist", e.Run, e.Input) }
 
-// Train trains those of the runs that are not finished, in their order, and writes the report after
-// each. Runs without their inputs are left out and listed. A run that diverges is recorded and not
-// repeated. Any other failure ends the call; a later one continues.
-func (p *Plan) Train(runs []*Run, c Trainer) (*Outcome, error) {
-	out := new(Outcome)
+// reportRest is how many times as long as a report took the next one waits: a report has all runs, so that one after
+// each of many short runs would take most of their time.
+const reportRest = 10
+
+// Train trains those of the runs that are not finished, in their order. It writes the report at the end, and before it
+// after each run, unless the last report is less than [reportRest] times as old as it took to write. Runs without
+// their inputs are left out and listed. A run that diverges is recorded and not repeated. Any other failure ends the
+// call; a later one continues.
+func (p *Plan) Train(runs []*Run, c Trainer) (out *Outcome, err error) {
+	out = new(Outcome)
+	var next time.Time // when a report is due
+	late := false      // a run ended since the last report
+	report := func() error {
+		late = false
+		begin := c.Now()
+		err := c.Report()
+		end := c.Now()
+		next = end.Add(reportRest * end.Sub(begin))
+		return err
+	}
+	defer func() {
+		if err == nil || late {
+			err = errors.Join(err, report())
+		}
+	}()
 	for i, r := range runs {
 		s, err := p.State(r)
 		if err != nil {
@@ -71,9 +93,12 @@ func (p *Plan) Train(runs []*Run, c Trainer) (*Outcome, error) {
 			}
 			out.Trained++
 		}
-		if err := c.Report(); err != nil {
+		if late = true; c.Now().Before(next) {
+			continue
+		}
+		if err := report(); err != nil {
 			return out, err
 		}
 	}
-	return out, c.Report()
+	return out, nil
 }

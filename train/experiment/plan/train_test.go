@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hgld/internal/filelock"
 	"hgld/internal/seal"
@@ -57,7 +58,7 @@ func TestStudyContinuesWhereItStopped(t *testing.T) {
 	dir := t.TempDir()
 	var trained []string
 	reports := 0
-	c := Trainer{Log: func(string, ...any) {}, Report: func() error { reports++; return nil }}
+	c := Trainer{Log: func(string, ...any) {}, Now: still, Report: func() error { reports++; return nil }}
 	c.Missing = func(r *Run) string {
 		if r.Name == "b-2-seed3" {
 			return "nowhere"
@@ -104,6 +105,49 @@ func TestStudyContinuesWhereItStopped(t *testing.T) {
 	why, err := os.ReadFile(filepath.Join(dir, "diverged", "a-seed2"))
 	if err != nil || !strings.HasPrefix(string(why), "step 4: ") {
 		t.Errorf("%q, %v", why, err)
+	}
+}
+
+// still is a clock by which nothing takes time.
+func still() time.Time { return time.Time{} }
+
+// Of 40 short runs, those that end within ten times of what a report took share the next report. A call that stops
+// reports what ended before.
+func TestReportsTakeLittleOfAStudysTime(t *testing.T) {
+	for _, c := range []struct {
+		seconds, stop int   // of a run, and the run that is stopped
+		want          []int // finished runs in each report
+	}{
+		{1, 0, []int{1, 11, 21, 31, 40}},
+		{3, 0, []int{1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40}},
+		{10, 4, []int{1, 2, 3}},
+		{1, 4, []int{1, 3}},
+		{1, 1, nil},
+	} {
+		var now time.Time
+		ended := 0
+		var reports []int
+		p := Planned(t, t.TempDir(), Scale{Seeds: 20})
+		trainer := Trainer{Log: func(string, ...any) {}, Missing: func(*Run) string { return "" }}
+		trainer.Now = func() time.Time { return now }
+		trainer.Report = func() error {
+			now = now.Add(time.Second)
+			reports = append(reports, ended)
+			return nil
+		}
+		trainer.Train = func(r *Run) error {
+			if ended+1 == c.stop {
+				return context.Canceled
+			}
+			now = now.Add(time.Duration(c.seconds) * time.Second)
+			ended++
+			WriteRun(t, r, 0.5, true)
+			return nil
+		}
+		_, err := p.Train(p.Runs, trainer)
+		if errors.Is(err, context.Canceled) != (c.stop > 0) || !slices.Equal(reports, c.want) {
+			t.Errorf("runs of %d s, stopped in %d: reports of %v, want %v; %v", c.seconds, c.stop, reports, c.want, err)
+		}
 	}
 }
 
