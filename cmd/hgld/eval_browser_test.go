@@ -123,7 +123,8 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 	}
 }
 
-// The list holds 10,000 queries, and the page stays one file without pictures; the test logs how long keys take.
+// The list holds 10,000 queries, and the page stays one file without pictures; the test logs how long keys take. A
+// search leaves the map as it is, and finds the same after shorter and longer texts.
 func TestBrowserEvaluationHolds10000Queries(t *testing.T) {
 	const n, cols = 10000, 8
 	dir := t.TempDir()
@@ -149,12 +150,32 @@ func TestBrowserEvaluationHolds10000Queries(t *testing.T) {
 	b.Focus("#queries")
 	b.Keys(kb.End)
 	b.Until("the last query is in sight", fmt.Sprintf(`document.querySelector("#current")?.closest(".line").getAttribute("aria-rowindex") === "%d"`, n))
+	draws := `Number(document.querySelector("#mapbox canvas").dataset.draws)`
+	drawn := browser.Eval[int](b, draws)
 	measured := chromedp.Evaluate[map[string][]float64](keyTimes, chromedp.EvalAwaitPromise)
 	for what, times := range browser.Evaluated(b, measured) {
 		slices.Sort(times)
 		t.Logf("%s of 10,000 queries: median %.1f ms, most %.1f ms", what, times[len(times)/2], times[len(times)-1])
 	}
 	b.Until("a search leaves 11 classes of 20", queriesListed+" === 220")
+	for _, c := range []struct {
+		id, value string
+		want      int
+	}{
+		{"search", "plant 4", 2220}, {"search", "plant 49", 220}, {"search", "kind 3", 1120}, {"search", "kind", n},
+		{"class", "plant 7", 20}, {"search", "kind 7", 20}, {"class", "", 1100}, {"search", "", n},
+	} {
+		b.Exec(fmt.Sprintf(`{ const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("input")); }`,
+			c.id, c.value))
+		if listed := browser.Eval[int](b, queriesListed); listed != c.want {
+			t.Errorf("%s %q leaves %d queries, want %d", c.id, c.value, listed, c.want)
+		}
+	}
+	if now := browser.Eval[int](b, draws); now != drawn {
+		t.Errorf("the map was drawn %d times, and %d times after searches", drawn, now)
+	}
+	b.Exec(`{ const e = document.getElementById("level"); e.value = 1; e.dispatchEvent(new Event("change")); }`)
+	b.Until("the map shows another level", fmt.Sprintf("%s > %d", draws, drawn))
 }
 
 // keyTimes moves through the list, then searches, letter by letter. It measures the time until the next frame is drawn.

@@ -62,13 +62,20 @@ function ordered(name) {
   return sequences.get(name);
 }
 
-// refresh lists the queries that the filters leave.
+// refresh lists the queries that the filters leave. While a search only grows, it looks at those that the shorter text
+// left; and the map, on which a search changes nothing, is drawn again only if it shows something else.
+let former = {text: '', filters: [], left: [], drawn: []};
+const equal = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
 function refresh() {
   const text = byId('search').value.trim().toLowerCase(), level = Number(byId('level').value), split = byId('split')?.value;
-  const kind = kinds.find(([value]) => value === byId('kind').value)[2];
-  const names = byId('class').value, c = names ? data.classes[level].indexOf(names) : -1, only = byId('only').checked;
-  const left = ordered(byId('order').value).filter((q) => {
-    if (text && !folded[q].includes(text) || split && own(q).split !== split || c >= 0 && own(q).classes[level] !== c) return false;
+  const order = byId('order').value, shows = byId('kind').value, names = byId('class').value, only = byId('only').checked;
+  const kind = kinds.find(([value]) => value === shows)[2], c = names ? data.classes[level].indexOf(names) : -1;
+  const filters = [order, shows, level, split, c, only, chosen.on], drawn = [level, chosen.on];
+  const grown = !only && text.startsWith(former.text) && equal(filters, former.filters);
+  const left = (grown ? former.left : ordered(order)).filter((q) => {
+    if (text && !folded[q].includes(text)) return false;
+    if (grown) return true; // the other filters have left it
+    if (split && own(q).split !== split || c >= 0 && own(q).classes[level] !== c) return false;
     if (chosen.on && !chosen.on.has(q) || !kind(q, level)) return false;
     return !only || [queries[q].item, ...queries[q].found.flat()].some((i) => suspects.has(i));
   });
@@ -84,7 +91,8 @@ function refresh() {
   list.scroll(0);
   tell();
   draw();
-  map?.draw();
+  if (!equal(drawn, former.drawn)) map?.draw();
+  former = {text, filters, left, drawn};
 }
 
 // tell says how many queries are listed and how many labels are suspected.
