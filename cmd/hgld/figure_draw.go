@@ -16,6 +16,7 @@ import (
 	"hgld/internal/regular"
 	"hgld/train/device"
 	"hgld/train/embeddings"
+	"hgld/train/experiment/plan"
 	"hgld/train/figure"
 	"hgld/train/index"
 	"hgld/train/loss"
@@ -44,7 +45,7 @@ func drawSteps(_ *job, s *figureSettings) (picture, []string, error) {
 			if slices.ContainsFunc(list, func(s figure.NamedStep) bool { return s.Step == step }) {
 				continue // the presets agree
 			}
-			list = append(list, figure.NamedStep{Name: name + " (" + preset.Name + ")", Step: step})
+			list = append(list, figure.NamedStep{Name: plan.MethodOf(name) + " (" + preset.Name + ")", Step: step})
 		}
 	}
 	f, err := figure.Steps(list, s.Reach, s.Slopes)

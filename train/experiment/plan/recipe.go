@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -42,6 +44,48 @@ func Recipes() ([]Recipe, error) { return recipes.all() }
 
 // GetRecipe returns the recipe called name. If there is none, the error suggests the nearest name.
 func GetRecipe(name string) (Recipe, error) { return recipes.get(name) }
+
+// MethodOf returns what the papers call the method of the recipes whose names end in "/" and then name: the row that
+// has this name in the papers' spelling, or that two recipes name, more than any other. It is name if there is none.
+// The label of an option may be the name or loss=name.
+func MethodOf(name string) string {
+	if method := methods()[strings.TrimPrefix(name, "loss=")]; method != "" {
+		return method
+	}
+	return name
+}
+
+var methods = sync.OnceValue(func() map[string]string {
+	list, err := Recipes()
+	if err != nil {
+		return nil // the commands that need recipes report it
+	}
+	count := map[string]map[string]int{}
+	for _, r := range list {
+		name := path.Base(r.Name)
+		if count[name] == nil {
+			count[name] = map[string]int{}
+		}
+		for _, row := range r.Rows {
+			count[name][row.Method]++
+		}
+	}
+	spelled := strings.NewReplacer("-", "", "_", "")
+	best := map[string]string{}
+	for name, of := range count {
+		most := 1
+		for _, method := range slices.Sorted(maps.Keys(of)) {
+			if strings.EqualFold(spelled.Replace(method), spelled.Replace(name)) {
+				best[name] = method
+				break
+			}
+			if of[method] > most {
+				best[name], most = method, of[method]
+			}
+		}
+	}
+	return best
+})
 
 // decode reads YAML into a struct that has all its keys.
 func decode(text string, to any) error {

@@ -39,6 +39,19 @@ func TestEveryRecipeNamesRowsThatExist(t *testing.T) {
 	}
 }
 
+// Names of losses have the papers' spelling; what one recipe alone is called is not the name of all.
+func TestMethodsHaveTheNamesOfThePapers(t *testing.T) {
+	for name, want := range map[string]string{
+		"sup-ap": "Sup-AP", "roadmap": "ROADMAP", "happier-f": "HAPPIER_F", "loss=csl": "CSL", "triplet": "TL_SH",
+		"nca-pp": "NCA++", "sup-h-ap": "Sup-H-AP", "softbin-ap": "SoftBin-AP", "smooth-recall": "Smooth-R@k",
+		"rambo-log": "RaMBO log", "smooth-h-ap": "smooth-h-ap", "sop": "sop", "α = 1": "α = 1",
+	} {
+		if got := MethodOf(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestTablesHaveANumberForEveryColumn(t *testing.T) {
 	tables, err := Published()
 	must.Do(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"hgld/internal/terminal"
 	"hgld/internal/texttable"
+	"hgld/train/experiment/plan"
 	"hgld/train/retrieval"
 )
 
@@ -92,7 +93,12 @@ func (r *Report) latexComparisons(w io.Writer) error {
 		c.Rows = slices.Clone(c.Rows)
 		for i := range c.Rows {
 			d := &c.Rows[i]
-			d.Of, d.From = cmp.Or(methods[d.Of], d.Of), cmp.Or(methods[d.From], d.From)
+			for _, option := range []*string{&d.Of, &d.From} {
+				if method := plan.MethodOf(*option); method != *option && methods[*option] == "" {
+					methods[*option] = method
+				}
+				*option = cmp.Or(methods[*option], *option)
+			}
 			d.Metric = cmp.Or(heads[d.Metric], d.Metric)
 		}
 		var b bytes.Buffer
@@ -137,6 +143,9 @@ func latexRow(b *strings.Builder, parts []ResultTable, i int) {
 	}
 	line := func(name string, cells []string) {
 		fmt.Fprintf(b, "%s & %s \\\\\n", name, strings.Join(cells, " & "))
+	}
+	if method := plan.MethodOf(name); !published && method != name {
+		name, published = method, true
 	}
 	if name = texttable.LaTeX(name); published {
 		name = subscripted(name)

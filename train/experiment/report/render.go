@@ -396,9 +396,9 @@ func (f *ResultFigure) draw(style report.Style) (*report.Drawing, error) {
 	}
 	if f.From != "" {
 		p.YMost = 0
-		p.YLabel = "increase over " + f.From + " (%)"
+		p.YLabel = "increase over " + plan.MethodOf(f.From) + " (%)"
 		if len(f.Metrics) == 1 {
-			p.YLabel = "increase of " + f.heads[0] + " over " + f.From + " (%)"
+			p.YLabel = "increase of " + f.heads[0] + " over " + plan.MethodOf(f.From) + " (%)"
 		}
 	}
 	for i, c := range f.Curves {

@@ -95,7 +95,7 @@ type ResultCurve struct {
 	Name   string        `json:"name"`   // for the legend
 	Points []ResultPoint `json:"points"` // by X
 
-	label string // Name with the metric as a paper names it
+	label string // Name with the method and the metric as a paper names them
 }
 
 // ResultPoint is a metric of a variant.
@@ -423,9 +423,9 @@ func (g *gathered) figure(f plan.Figure) (ResultFigure, error) {
 			curve := ResultCurve{Name: key, label: out.heads[k]}
 			switch {
 			case names[i] != "" && len(out.Metrics) == 1:
-				curve.Name, curve.label = names[i], names[i]
+				curve.Name, curve.label = names[i], plan.MethodOf(names[i])
 			case names[i] != "":
-				curve.Name, curve.label = names[i]+", "+key, names[i]+", "+curve.label
+				curve.Name, curve.label = names[i]+", "+key, plan.MethodOf(names[i])+", "+curve.label
 			}
 			for _, v := range variants {
 				x, err := g.Number(v, f.X)

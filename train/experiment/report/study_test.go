@@ -194,6 +194,37 @@ figures: [{title: gain, x: sampler.batch, from: plain}]
 	}
 }
 
+// Legends, axes and LaTeX have the papers' names of losses, and files of numbers those of options.
+func TestFiguresHaveTheNamesOfThePapers(t *testing.T) {
+	text := `hgld_study: 1
+title: Batches
+vary:
+  method:
+    sup-ap: {loss: sup-ap}
+    loss=roadmap: {loss: roadmap}
+  sampler.batch: [8, 16]
+seeds: [1]
+metrics: [H-AP]
+tables: [{title: All, by: sampler.batch}]
+comparisons: [{title: gain, from: sup-ap}]
+figures: [{title: each, x: sampler.batch, by: method}, {title: gain, x: sampler.batch, from: sup-ap}]
+`
+	r, p := finished(t, text, map[string][][]float64{"sup-ap, batch=8": {{20}}, "sup-ap, batch=16": {{30}},
+		"loss=roadmap, batch=8": {{25}}, "loss=roadmap, batch=16": {{40}}})
+	must.Do(t, r.Write(p.Dir))
+	for name, want := range map[string][]string{
+		"figure-1.svg": {">Sup-AP<", ">ROADMAP<"}, "figure-2.svg": {"over Sup-AP (%)"},
+		"figure-1.csv": {"\nsup-ap,", "\nloss=roadmap,"}, LatexFile: {"\nSup-AP & ", "\nROADMAP & ", "\nROADMAP $-$ Sup-AP"},
+	} {
+		text, err := os.ReadFile(filepath.Join(p.Dir, name))
+		for _, w := range want {
+			if err != nil || !strings.Contains(string(text), w) {
+				t.Errorf("%s: %v\n%s\nlacks %s", name, err, text, w)
+			}
+		}
+	}
+}
+
 // A published number counts as within the interval if one that is rounded to it is.
 func TestVerdictsBesideAPublishedNumber(t *testing.T) {
 	text := strings.Replace(tiny, "differs: [other images]\n", "", 1)
