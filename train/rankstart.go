@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hgld/internal/tensorfile"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/train/checkpoint"
 	"hgld/train/collective"
@@ -207,8 +208,8 @@ type DivergedError struct {
 
 // Error names the ranks.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("train: step %d: the weights of the ranks %v differ from those of rank 0: no checkpoint is written",
-		e.Step, e.Ranks)
+	return fmt.Sprintf("train: step %d: the weights of %s differ from those of rank 0: no checkpoint is written",
+		e.Step, terminal.Numbered("rank", e.Ranks))
 }
 
 // compare returns a *DivergedError if the processes of the group have different tensors.

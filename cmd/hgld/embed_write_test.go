@@ -198,7 +198,7 @@ func TestSlicesOfAnEmbeddingAreFinished(t *testing.T) {
 	}{
 		{"finish/x", "want finish/T with", exitUsage},
 		{"3/2", "want N/T", exitUsage},
-		{"finish", "1 of 1 parts are missing\n  --slice finish/T names", exitUsage},
+		{"finish", "1 of 1 parts is missing\n  --slice finish/T names", exitUsage},
 		{"2/2", "slice 2 of 2: 0 items in 0 parts, 0 already embedded", exitOK},
 		{"finish/2", "those of the slices 1\n  embed them: --slice 1/2, or an array of the tasks 1 with", exitUsage},
 		{"auto/2", "slice 1 of 2: 144 items in 1 part, 0 already embedded", exitOK},

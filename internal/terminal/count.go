@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -13,4 +14,30 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Numbered returns a noun with its numbers: "rank 1", "ranks 1 and 2", "ranks 1, 2 and 3". Of more than nine, it counts
+// those after the eighth: "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 more".
+func Numbered(noun string, numbers []int) string {
+	const most = 9
+	var words []string
+	for _, n := range numbers {
+		words = append(words, strconv.Itoa(n))
+	}
+	if more := len(words) - most + 1; more > 1 {
+		words = append(words[:most-1], fmt.Sprintf("%d more", more))
+	}
+	last := len(words) - 1
+	if last < 1 {
+		return noun + " " + strings.Join(words, "")
+	}
+	return noun + "s " + strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// Are returns the verb of n things.
+func Are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }

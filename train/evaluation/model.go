@@ -10,6 +10,7 @@ import (
 
 	"hgld/internal/img"
 	"hgld/internal/tensorfile"
+	"hgld/internal/terminal"
 	"hgld/labels"
 	"hgld/train/checkpoint"
 	"hgld/train/config"
@@ -115,8 +116,8 @@ type RanksError struct {
 
 // Error names the ranks.
 func (e *RanksError) Error() string {
-	return fmt.Sprintf("the processes cannot evaluate together: the model, the images or the measures of the ranks %v "+
-		"differ from those of rank 0", e.Ranks)
+	return fmt.Sprintf("the processes cannot evaluate together: the model, the images or the measures of %s "+
+		"differ from those of rank 0", terminal.Numbered("rank", e.Ranks))
 }
 
 // Agree returns a *RanksError if the processes that evaluate together do not all say the same of what they evaluate.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hgld/internal/atomicfile"
+	"hgld/internal/terminal"
 	"hgld/train/evaluation"
 	"hgld/train/input"
 )
@@ -27,7 +28,7 @@ type MissingPartsError struct {
 
 // Error counts them.
 func (e *MissingPartsError) Error() string {
-	return fmt.Sprintf("index: %d of %d parts are missing", len(e.Parts), e.Of)
+	return fmt.Sprintf("index: %d of %d parts %s missing", len(e.Parts), e.Of, terminal.Are(len(e.Parts)))
 }
 
 // Slices returns the slices out of a number that have not left all their parts, counted from 1.

@@ -26,6 +26,7 @@ import (
 	"hgld/internal/filehash"
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
+	"hgld/internal/terminal"
 	"hgld/internal/torchfile"
 	"hgld/train/backbone"
 )
@@ -353,9 +354,9 @@ func (o Options) fits(tensors []tensorfile.Tensor) error {
 	case len(found) > 0:
 		return fmt.Errorf("%s: %w %s; they fit %s", from, ErrFit, o.Name, strings.Join(found, ", "))
 	}
-	return fmt.Errorf("%s: %w %s: %d tensors are missing%s, %d unexpected%s, %d of another shape%s", from, ErrFit,
-		o.Name, len(own.Missing), first(own.Missing), len(own.Unexpected), first(own.Unexpected),
-		len(own.Shapes), first(own.Shapes))
+	return fmt.Errorf("%s: %w %s: %s %s missing%s, %d unexpected%s, %d of another shape%s", from, ErrFit,
+		o.Name, terminal.Count(len(own.Missing), "tensor"), terminal.Are(len(own.Missing)), first(own.Missing),
+		len(own.Unexpected), first(own.Unexpected), len(own.Shapes), first(own.Shapes))
 }
 
 func first(names []string) string {

@@ -8,11 +8,11 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"hgld/internal/crash"
+	"hgld/internal/terminal"
 	"hgld/internal/usage"
 )
 
@@ -189,16 +189,12 @@ func (d *door) state(came map[int]*peer) string {
 			missing = append(missing, r)
 		}
 	}
-	const shown = 8
-	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(missing[:min(len(missing), shown)]), " ", ", "), "[]")
-	if len(missing) > shown {
-		list += " …"
-	}
-	text := fmt.Sprintf("%d of %d processes came: the ranks %s are missing", len(came)+1, d.g.own.Ranks, list)
+	text := fmt.Sprintf("%d of %d processes came: %s %s missing", len(came)+1, d.g.own.Ranks,
+		terminal.Numbered("rank", missing), terminal.Are(len(missing)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.away > 0 {
-		text += fmt.Sprintf("; %d connections without the token were closed", d.away)
+		text += fmt.Sprintf("; closed %s without the token", terminal.Count(d.away, "connection"))
 	}
 	return text
 }

@@ -370,7 +370,7 @@ func TestTheAbsentAreNamed(t *testing.T) {
 		}
 		for _, err := range errs {
 			if !errors.As(err, new(*AbsentError)) ||
-				!strings.Contains(err.Error(), "2 of 4 processes came: the ranks 2, 3") {
+				!strings.Contains(err.Error(), "2 of 4 processes came: ranks 2 and 3 are missing") {
 				t.Errorf("%v", err)
 			}
 		}

@@ -124,7 +124,7 @@ var internalMay = map[string][]string{
 		"internal/crash", "internal/regular", "internal/usage"},
 	"internal/ranks/mpi":  {"internal/dlopen"},
 	"internal/ranks/nccl": {"internal/dlopen"},
-	"internal/ranks/meet": {"internal/crash", "internal/usage"},
+	"internal/ranks/meet": {"internal/crash", "internal/terminal", "internal/usage"},
 	"internal/pipeline": {"internal/settings", "internal/atomicfile", "internal/filehash", "internal/registry",
 		"internal/objectstore/address", "internal/regular", "internal/remember", "internal/seal", "internal/usage"},
 	"internal/regular":     {"internal/budget", "internal/objectstore/address"},
