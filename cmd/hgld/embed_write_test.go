@@ -347,3 +347,12 @@ func firstID(t *testing.T, path string) string {
 	id, _, _ := strings.Cut(strings.Split(string(text), "\n")[1], ",")
 	return id
 }
+
+// In a project, the index comes from its training, and elsewhere from published weights.
+func TestSearchWithoutIndexSaysWhatMakesOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must.Do(t, os.WriteFile("new.png", nil, 0o644))
+	says(t, exitUsage, "hgld embed-images --weights FILE photos", "search", "new.png")
+	must.Do(t, os.WriteFile("hgld.yaml", nil, 0o644))
+	says(t, exitUsage, "hgld run trains the model of this project", "search", "new.png")
+}

@@ -162,7 +162,23 @@ func reportFetch(j *job, o pretrained.Options, r pretrained.Result) {
 	if r.Converted {
 		j.print("converted from a file of torch.save; the result has sha256 %s\n", r.Stored)
 	}
-	j.log("recorded in %s; train with -o model.weights=%s", pretrained.RecordPath(r.Out), word(r.Out))
+	j.log("recorded in %s; train with %s", pretrained.RecordPath(r.Out), trainedWith(r.Name, r.Out))
+}
+
+// trainedWith returns the settings of a training that starts from a file of weights of a network.
+func trainedWith(name, file string) string {
+	text := "-o model.weights=" + word(file)
+	list, err := backbone.KnownNetworks()
+	if err != nil {
+		return text
+	}
+	if m, err := modelNamed(list, name); err == nil && !m.Net {
+		text = "-o model.backbone=" + m.Name + " " + text
+		if m.Facts.Vector {
+			text += " -o model.pooling=none"
+		}
+	}
+	return text
 }
 
 // fetchError adds the exit code and the next step to the error of a fetch.

@@ -13,6 +13,18 @@ import (
 	"hgld/internal/testing/must"
 )
 
+// The printed settings are all that a training needs, beside its data.
+func TestModelsFetchSaysWhatToTrainWith(t *testing.T) {
+	for name, want := range map[string]string{
+		"resnet50":     "-o model.backbone=resnet50 -o model.weights=w.safetensors",
+		"dinov2-small": "-o model.backbone=dinov2-small -o model.weights=w.safetensors -o model.pooling=none",
+	} {
+		if got := trainedWith(name, "w.safetensors"); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // The file that says how images are prepared comes from an address, too.
 func TestModelsFetchTakesTheSettingsOfAnAddress(t *testing.T) {
 	from := weightsOf(t, "convnet", func(x tensorfile.Tensor) (tensorfile.Tensor, bool) { return x, true })

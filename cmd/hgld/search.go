@@ -182,8 +182,11 @@ func (s *searching) listQueries() ([]index.Query, error) {
 func (s *searching) defaultIndex() error {
 	t, err := trainStage().Load(s.project, nil)
 	if err == nil && s.index == "" && len(pipeline.Missing([]string{t.Out})) > 0 {
-		return withHint(usagef("search needs --index, a file of vectors or a run directory, and there is no %s", t.Out),
-			"hgld embed-images --run runs/default photos makes photos.npy of a folder of images")
+		err := usagef("search needs --index, a file of vectors or a run directory, and there is no %s", t.Out)
+		if s.project.File != "" {
+			return withHint(err, "hgld run trains the model of this project, which searches its images")
+		}
+		return withHint(err, "hgld embed-images --weights FILE photos makes photos.npy of a folder of images")
 	}
 	if err == nil {
 		s.index = s.project.Find(cmp.Or(s.index, t.Out))
