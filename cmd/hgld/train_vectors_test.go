@@ -144,7 +144,7 @@ func TestTrainedVectorsNeedEveryLevel(t *testing.T) {
 func TestSeedsTrainARunEach(t *testing.T) {
 	embeddingFiles(t)
 	head := []string{"train", "run", "--embeddings", "e.npy", "--labels", "l.csv", "--hold-out", "0.3", "-o", "steps=3",
-		"-o", "model.dim=4", "-o", "sampler.batch=16", "--out", "runs/head", "-o", "seed=7"}
+		"-o", "model.dim=4", "-o", "model.projection=random", "-o", "sampler.batch=16", "--out", "runs/head", "-o", "seed=7"}
 	succeeds(t, append(head, "--seeds", "2")...)
 	before := must.Get(os.ReadFile("runs/head-seed8/events.jsonl"))(t)
 	code, out, errs := run(t, append(head, "--seeds", "3")...)
