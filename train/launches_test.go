@@ -37,6 +37,8 @@ var fewBlocks = map[string]string{
 	"conv_join":        "a thread has a result, and few filters are split",
 	"matmul_join_bf16": "as conv_join",
 	"copy_convert":     "the bias of a product by NVIDIA's libraries",
+	"fill_2":           "the filters of an image's four channels, with zeros",
+	"axpby_f32":        "their gradient, without",
 	"sums_all_f32":     "a block has 16,384 numbers",
 	"sums_columns_f32": "the bias of the projection in F32: 2 MB of a product's factor",
 	"matmul_nt_64":     "the projection in F32, and a split has 256 columns at least",

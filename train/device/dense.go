@@ -21,6 +21,7 @@ type Mul struct {
 	Alpha, Beta    float32 // c is not read if Beta is 0
 	Add            Array   // shape, type and row stride of dst; or absent
 	Bias           Array   // F32 [columns of dst], or absent
+	Short          Array   // Bias rounded to the type of dst, which a library may add instead; or absent
 	Act            Func    // applied last
 	Sums           Array   // with TransA, of matrices: F32 [rows of dst] receives the sums of a's columns; or absent
 }

@@ -95,3 +95,9 @@ func (m Mul) Shape(dst, a, b Array) (rows, cols, inner, batch int, fits bool) {
 func Windows(n, k, stride, pad, dilation int) int {
 	return (n+2*pad-max(dilation, 1)*(k-1)-1)/max(stride, 1) + 1
 }
+
+// AreTracked reports whether arrays fit as those of Track.
+func AreTracked(running, stats, rate Array) bool {
+	return running.N == 2 && running.Dims[0] == 2 && running.Contiguous() && stats.Contiguous() &&
+		stats.Len() == running.Len() && rate.Len() == 1
+}

@@ -71,6 +71,7 @@ type PoolShape struct {
 	H, W             int      // of the window
 	StrideH, StrideW int      // pixels between windows; 0: 1
 	PadH, PadW       int      // pixels on each side, which never win and do not count
+	Positive         bool     // only maxima above zero take a gradient: that before the ReLU whose result is pooled
 }
 
 // Pixel holds the constants of Pixels, which turns bytes into activations: (b/255 − Mean)/Std per

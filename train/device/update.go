@@ -47,7 +47,7 @@ const (
 )
 
 // Update is what an optimizer does to parameters after the gradients are known. Whether it happens is
-// decided on the device: every operation but Guard does nothing where flag is set, so that the host
+// decided on the device: every operation does nothing else where flag is set, so that the host
 // need not wait for the answer.
 type Update interface {
 	// Adam makes a step of Adam or AdamW: it changes w, m and v by dw, all F32 [n], unless
@@ -63,6 +63,10 @@ type Update interface {
 	Pace(dst, count, flag Array, o PaceKind)
 	// Average is dst += rate·(x − dst), rate F32 [1], unless flag is set.
 	Average(dst, x, rate, flag Array)
+	// Track moves the mean and the variance of running, F32 [2,C], as Average does, towards those of
+	// stats [2,C], of which the variance is first multiplied by unbiased. The number of non-finite
+	// values of stats is added to flag; where flag is then set, running does not change.
+	Track(running, stats, rate, flag Array, unbiased float32)
 	// Guard adds the number of non-finite values of x to flag, I32 [1].
 	Guard(flag, x Array)
 }

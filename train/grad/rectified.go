@@ -8,6 +8,8 @@ type relu struct {
 	x     *Var         // input of a normalisation before the ReLU, or nil
 	mean  device.Array // column means of x
 	sums  device.Array // column sums of the gradient; present once the gradient is the one before the ReLU
+
+	masked bool // the gradient is the one before the ReLU, without sums
 }
 
 // dims returns the dimensions of the sums of a gradient with c columns.
@@ -67,7 +69,10 @@ func (t *Tape) Front(b device.Backend, v *Var) (dz, sums device.Array) {
 		t.note(dz, 0)
 		t.note(sums, 0)
 	}
-	if !dy.Absent() {
+	if !dy.Absent() && r.relu.masked {
+		e := r.relu.epilogue(device.Array{}, sums)
+		b.ReluGrad(device.Array{}, dy, e, 0)
+	} else if !dy.Absent() {
 		if r.zero && t.replaying {
 			b.Fill(dy, 0)
 		}
@@ -103,6 +108,21 @@ func (t *Tape) Finish(v *Var) (dv device.Array, e device.GradEpilogue) {
 	}
 	t.slots[len(t.slots)-1].epilogue = e
 	return dv, e
+}
+
+// Masks is Into for an operation that can write the gradient before a ReLU without sums, as maximum pooling can: only
+// which maxima are above zero depends on the ReLU. masks reports whether it must. able is false for one that cannot.
+func (t *Tape) Masks(v *Var, able bool) (dv device.Array, masks bool) {
+	r := v.root
+	if t.replaying {
+		dv = t.Into(v)
+		return dv, able && r.relu != nil && r.relu.masked
+	}
+	first := !r.written
+	if dv = t.Into(v); able && first && !dv.Absent() && r.relu != nil && r.relu.first == len(t.back) && v == r {
+		r.relu.masked = true
+	}
+	return dv, able && r.relu != nil && r.relu.masked
 }
 
 // Pass makes the gradient of v a part of the gradient of x, which has as many elements. Call it

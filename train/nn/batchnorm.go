@@ -133,20 +133,15 @@ func (n *BatchNorm) remake(t *grad.Tape, y, stats, x, residual *grad.Var, kind d
 	}, reads...)
 }
 
-// move updates the running statistics with those of a batch with rows values per channel. Guard
-// checks them first, because a batch with a non-finite value must not spoil them.
+// move updates the running statistics with those of a batch with rows values per channel, unless
+// one of these is not finite.
 func (n *BatchNorm) move(t *grad.Tape, stats *grad.Var, rows int) {
 	if rows < 2 {
 		panic(fmt.Sprintf("nn: %s: statistics of a single value", n.Running.entries[0].name))
 	}
 	unbiased := float32(float64(rows) / float64(rows-1))
 	t.Do(func(b device.Backend) {
-		variance := stats.Value.RowRange(1, 2)
-		corrected := t.Scratch(device.F32, 1, n.Running.channels)
-		b.Guard(*n.Running.guard, stats.Value)
-		b.Axpby(corrected, unbiased, variance, 0, variance)
-		b.Average(n.Running.Value.RowRange(0, 1), stats.Value.RowRange(0, 1), n.Running.rate, *n.Running.guard)
-		b.Average(n.Running.Value.RowRange(1, 2), corrected, n.Running.rate, *n.Running.guard)
+		b.Track(n.Running.Value, stats.Value, n.Running.rate, *n.Running.guard, unbiased)
 	})
 }
 

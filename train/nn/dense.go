@@ -30,19 +30,25 @@ func (l *Linear) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 		return l.scaled(t, x, residual)
 	}
 	var bias *grad.Var
+	var short device.Array
 	if l.Bias != nil {
-		bias = l.Bias.Var(t)
+		bias, short = l.Bias.Var(t), l.Bias.As(t, x.Value.Type).Value
 	}
-	return Affine(t, x, l.Weight.As(t, x.Value.Type), bias, residual)
+	return affine(t, x, l.Weight.As(t, x.Value.Type), bias, residual, short)
 }
 
 // Affine records x·wᵀ + bias + residual over the last axis: x [..., in], w [out, in], bias
 // [out] or nil, residual [..., out] or nil. The result [..., out] has the type of x.
 func Affine(t *grad.Tape, x, w, bias, residual *grad.Var) *grad.Var {
+	return affine(t, x, w, bias, residual, device.Array{})
+}
+
+// affine is Affine. short is the bias in the type of x, or absent.
+func affine(t *grad.Tape, x, w, bias, residual *grad.Var, short device.Array) *grad.Var {
 	dims := append([]int(nil), x.Value.Shape()...)
 	dims[len(dims)-1] = w.Value.Dims[0]
 	y := t.New(x.Value.Type, dims...)
-	m := device.Mul{TransB: true, Alpha: 1, Bias: value(bias)}
+	m := device.Mul{TransB: true, Alpha: 1, Bias: value(bias), Short: short}
 	if residual != nil {
 		m.Beta, m.Add = 1, matrix(residual.Value)
 	}

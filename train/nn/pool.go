@@ -16,7 +16,9 @@ func Pool(t *grad.Tape, x *grad.Var, p device.PoolShape) *grad.Var {
 	y := t.New(x.Value.Type, x.Value.Dims[0], h, w, x.Value.Dims[3])
 	t.Do(func(b device.Backend) { b.Pool(y.Value, x.Value, p) })
 	t.Back(func(b device.Backend) {
-		if dx := t.Into(x); !dx.Absent() {
+		dx, masks := t.Masks(x, p.Mode == device.MaxPool)
+		if !dx.Absent() {
+			p.Positive = masks
 			b.PoolGrad(dx, t.Grad(y), x.Value, y.Value, p)
 		}
 	}, x, y)

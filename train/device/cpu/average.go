@@ -34,6 +34,24 @@ func (t *averageTask) span(_, lo, hi int) {
 	}
 }
 
+// Track moves running statistics unless those of a batch are not finite, or flag is set.
+func (b *Backend) Track(running, stats, rate, flag device.Array, unbiased float32) {
+	if !device.AreTracked(running, stats, rate) {
+		panic(shapes("Track", running, stats, rate))
+	}
+	b.Guard(flag, stats)
+	if isSet(flag) {
+		return
+	}
+	c, by := running.Cols(), float64(f32(rate)[0])
+	dst, x := f32(running), f32(stats)
+	vec.Approach(dst[:c], x[:c], by)
+	for i := c; i < 2*c; i++ {
+		corrected := [1]float32{unbiased * x[i]}
+		vec.Approach(dst[i:i+1], corrected[:], by)
+	}
+}
+
 // Guard adds the number of infinite and NaN values of x to flag.
 func (b *Backend) Guard(flag, x device.Array) {
 	l := linesOf("Guard", x)

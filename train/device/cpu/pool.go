@@ -16,6 +16,7 @@ type pool struct {
 	sizeH, sizeW     int
 	strideH, strideW int
 	padH, padW       int
+	positive         bool
 }
 
 func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
@@ -25,6 +26,7 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	p := pool{
 		mode: s.Mode, n: x.Dims[0], h: x.Dims[1], w: x.Dims[2], c: x.Dims[3],
 		sizeH: s.H, sizeW: s.W, strideH: max(s.StrideH, 1), strideW: max(s.StrideW, 1), padH: s.PadH, padW: s.PadW,
+		positive: s.Positive,
 	}
 	if s.Global {
 		p.sizeH, p.sizeW, p.strideH, p.strideW, p.padH, p.padW = p.h, p.w, 1, 1, 0, 0
@@ -132,6 +134,9 @@ func (t *poolGradTask) span(worker, lo, hi int) {
 func (t *poolGradTask) toMaximum(dx, rest, x, dy, y []float32, i, j int) {
 	top, bottom, left, right := t.window(i, j)
 	copy(rest, dy)
+	if t.positive {
+		vec.Mask(rest, rest, y)
+	}
 	for row := top; row < bottom; row++ {
 		for col := left; col < right; col++ {
 			at := (row*t.w + col) * t.c

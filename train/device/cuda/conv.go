@@ -92,27 +92,36 @@ func (o *conv) productW() (rows, cols, inner int) {
 // Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	o := convOf("Conv", dst, x, w, shape)
+	f := b.fold(&o, x.Type)
 	if !device.AreVectors(int(o.k), e.Bias) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() ||
 		!device.AreVectors(2*int(o.k), e.Stats) {
 		panic(shapes("Conv", dst, x, w, e.Bias, e.Residual, e.Stats))
 	}
-	if b.convolveByVendor(&o, dst, x, w, e) {
+	if b.convolveByVendor(&o, f, dst, x, w, e) {
 		if !e.Stats.Absent() {
 			b.statistics("Conv", e.Stats, dst)
 		}
 		return
 	}
-	rows, cols, _ := o.product()
+	rows, cols, inner := o.product()
 	tile := b.chosen.tile(b.filling(x.Type), rows, cols, int(o.groups))
 	down, k := blocks(rows, tile), int(o.k)
 	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
-	var parts, more Address
+	var parts, more, filters Address
+	sizes := [3]int{0, 0, x.Type.Size() * inner * k * index(f.pads())}
 	if fused {
-		at := b.scratch("Conv", 16*down*k, joinedMoments(down, k))
+		sizes[0], sizes[1] = 16*down*k, joinedMoments(down, k)
+	}
+	at := b.scratch("Conv", sizes[:]...)
+	if fused {
 		parts, more = at[0], at[1]
 	}
 	if x.Type == device.BF16 {
-		b.tensorConv(dst, x, w, o, e, parts, tile)
+		if f.pads() {
+			filters = at[2]
+			b.padFilters(f, filters, w)
+		}
+		b.tensorConv(dst, x, w, filters, o, e, parts, tile)
 	} else {
 		c := b.op("Conv")
 		after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act), parts: parts}
@@ -179,8 +188,9 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradW", dy, x, dw, shape)
+	f := b.fold(&o, x.Type)
 	product := x.Type == device.BF16 && o.pointwise()
-	if !(product && b.shortSum(&o)) && b.gradWByVendor(&o, dw, dy, x, acc) {
+	if !(product && b.shortSum(&o)) && b.gradWByVendor(&o, f, dw, dy, x, acc) {
 		return
 	}
 	if product {
@@ -191,14 +201,21 @@ func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc 
 	t := b.chosen.tiling(b.filling(x.Type), rows, cols, inner, int(o.groups))
 	reach := blocks(inner, t.splits*splitUnit) * splitUnit
 	splits := blocks(inner, reach)
-	n := dw.Len()
-	parts := b.scratch("ConvGradW", 4*splits*n)[0]
+	n := rows * cols * int(o.groups)
+	at := b.scratch("ConvGradW", 4*splits*n, 4*n*index(f.pads()))
+	parts := at[0]
 	grid := blocks(rows, t.tile) * blocks(cols, t.tile) * int(o.groups) * splits
 	if x.Type == device.BF16 {
 		b.tensorConvGradW(parts, dy, x, o, reach, grid, t.tile)
 	} else {
 		c := b.op("ConvGradW").addr(parts).ptr(f32(dy)).ptr(f32(x))
 		structure(c, &o).i64(reach).run("conv", convKernels[t.tile].gradW, grid, 256, 0)
+	}
+	if f.pads() {
+		b.op("ConvGradW").addr(at[1]).f32(0).addr(parts).i64(splits).i64(n).
+			run("conv", "conv_join", blocks(n, 256), 256, 0)
+		b.takeFilters(f, f32(dw), at[1], acc)
+		return
 	}
 	b.op("ConvGradW").ptr(f32(dw)).f32(acc).addr(parts).i64(splits).i64(n).
 		run("conv", "conv_join", blocks(n, 256), 256, 0)

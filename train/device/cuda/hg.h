@@ -34,6 +34,8 @@ struct __attribute__((aligned(16))) f4 {
 
 // ---- indices
 
+// hg_quotient is i / d of numbers that are not negative. A division of 64 bits takes a hundred instructions.
+HG_DEVICE i64 hg_quotient(i64 i, i64 d) { return (u64)(i | d) >> 32 ? i / d : (i64)((u32)i / (u32)d); }
 HG_DEVICE i64 hg_index() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 HG_DEVICE i64 hg_stride() { return (i64)gridDim.x * blockDim.x; }
 HG_DEVICE int hg_lane() { return (int)(threadIdx.x & 31); }

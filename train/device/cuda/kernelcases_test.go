@@ -302,6 +302,8 @@ func (m *measure) updates() {
 	}, w, w, a, a, g)
 	m.streams("Average", func() { m.b.Average(a, w, rate, flag) }, a, a, w)
 	found := put(m, m.b, []int32{0}, 1)
+	running, stats := m.f32(2, 2048), m.f32(2, 2048)
+	m.streams("Track", func() { m.b.Track(running, stats, rate, found, 1) }, running, running, stats)
 	m.streams("Guard", func() { m.b.Guard(found, w) }, w)
 	count, paced := put(m, m.b, []int32{0}, 1), m.f32(3)
 	m.streams("Pace", func() { m.b.Pace(paced, count, flag, device.PaceKind{Beta1: 0.9, Beta2: 0.99}) }, paced)

@@ -1,5 +1,6 @@
 // adam, sgd: one step of an optimizer over a group, formulas in ../reference/adam.go and
-// ../reference/sgd.go; average: dst += rate·(x − dst); guard: flag += the number of non-finite
+// ../reference/sgd.go; average: dst += rate·(x − dst); track: that of
+// the statistics of a batch, if they are finite; guard: flag += the number of non-finite
 // values of x; pace: the constants that depend on the number of updates. If flag is not
 // null and not 0, nothing changes. hyper is that of device.HyperRate …; shadow, if not
 // null, receives w in the type shadow_type. All arrays are flat, except that those of
@@ -101,6 +102,26 @@ HG_KERNEL(256, average_f32, float *dst, i64 ldd, const float *x, i64 ldx, i64 ro
     i64 r = rows == 1 ? 0 : i / width, c = i - r * width;
     float v = dst[r * ldd + c];
     dst[r * ldd + c] = fmaf(by, x[r * ldx + c] - v, v);
+  }
+}
+
+// track is average for mean and variance [2,c] of a batch, the variance times `unbiased`, by one block, after guard.
+HG_KERNEL(256, track_f32, float *running, const float *stats, const float *rate, int *flag, i64 c, float unbiased) {
+  HG_SHARED(int, found, [256]);
+  int bad = 0;
+  for (i64 i = threadIdx.x; i < 2 * c; i += 256) bad += !hg_finite(stats[i]);
+  found[threadIdx.x] = bad;
+  __syncthreads();
+  bad = 0;
+  for (int i = 0; i < 256; i++) bad += found[i];
+  bad += *flag;
+  __syncthreads();
+  if (threadIdx.x == 0) *flag = bad;
+  if (bad) return;
+  float by = *rate;
+  for (i64 i = threadIdx.x; i < 2 * c; i += 256) {
+    float v = running[i], x = i < c ? stats[i] : unbiased * stats[i];
+    running[i] = fmaf(by, x - v, v);
   }
 }
 

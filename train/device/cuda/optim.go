@@ -57,6 +57,16 @@ func (b *Backend) Average(dst, x, rate, flag device.Array) {
 		ptr(f32(rate)).ptr(i32(flag)).run("optim", "average_f32", blocks(l.len(), 256), 256, 0)
 }
 
+// Track moves running statistics unless those of a batch are not finite, or flag is set. One block does it: it needs to
+// know of all values before it changes one.
+func (b *Backend) Track(running, stats, rate, flag device.Array, unbiased float32) {
+	if !device.AreTracked(running, stats, rate) {
+		panic(shapes("Track", running, stats, rate))
+	}
+	b.op("Track").ptr(f32(running)).ptr(f32(stats)).ptr(f32(rate)).ptr(i32(flag)).i64(running.Cols()).f32(unbiased).
+		run("optim", "track_f32", 1, 256, 0)
+}
+
 // Guard adds the number of non-finite values of x to flag.
 func (b *Backend) Guard(flag, x device.Array) {
 	l := linesOf("Guard", x)

@@ -27,5 +27,5 @@ func (b *Backend) Pixels(dst, bytes, crop device.Array, o device.Pixel) {
 		middleTop: middle(bytes.Dims[1], dst.Dims[1]), middleLeft: middle(bytes.Dims[2], dst.Dims[2]),
 	}
 	structure(b.op("Pixels").active(dst).ptr(u8(bytes)).ptr(i32(crop)), &p).
-		run("pixels", "pixels", blocks(dst.Dims[0]*dst.Dims[1]*dst.Dims[2], 256), 256, 0)
+		run("pixels", "pixels", min(blocks(dst.Dims[0]*dst.Dims[1]*dst.Dims[2], 256), 8*wantedBlocks), 256, 0)
 }

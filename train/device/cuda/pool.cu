@@ -1,13 +1,14 @@
 // pool: the maximum, or the mean, of the part of each window that lies in the image. NaN
 // is greater than any number. pool_grad gives dy to the first of a window's maxima in
 // row-major order, whose place in the window pool_firsts finds, or an equal share to all: an input
-// pixel looks at the windows that it lies in, in order, so that it has one writer. Images are
+// pixel looks at the windows that it lies in, in order, so that it has one writer. positive: a maximum
+// takes none unless it is above zero. Images are
 // [n,h,w,c]. Reads a window for each element, or of the windows of an input pixel dy and the place.
 // Reference: ../reference/pool.go
 #include "typed.h"
 
 struct pool_shape {
-  int n, h, w, c, out_h, out_w, size_h, size_w, stride_h, stride_w, pad_h, pad_w, average;
+  int n, h, w, c, out_h, out_w, size_h, size_w, stride_h, stride_w, pad_h, pad_w, average, positive;
 };
 
 struct window {
@@ -20,27 +21,28 @@ HG_DEVICE window window_of(const pool_shape &o, int i, int j) {
 }
 
 // best writes the E channels from c on of an output pixel.
-template <int E, class T> HG_DEVICE void best(T *dst, const T *x, const pool_shape &o, i64 pixel, i64 c) {
-  i64 line = pixel / o.out_w, picture = line / o.out_h;
+template <bool AVERAGE, int E, class T> HG_DEVICE void best(T *dst, const T *x, const pool_shape &o, i64 pixel, i64 c) {
+  i64 line = hg_quotient(pixel, o.out_w), picture = hg_quotient(line, o.out_h);
   const T *image = x + picture * o.h * o.w * o.c + c;
   window v = window_of(o, (int)(line - picture * o.out_h), (int)(pixel - line * o.out_w));
   float out[E], p[E];
 #pragma unroll
-  for (int e = 0; e < E; e++) out[e] = o.average ? 0.f : -HG_INF;
+  for (int e = 0; e < E; e++) out[e] = AVERAGE ? 0.f : -HG_INF;
   for (int row = v.top; row < v.bottom; row++)
+#pragma unroll 1
     for (int column = v.left; column < v.right; column++) {
       hg_take<E>(image + ((i64)row * o.w + column) * o.c, p);
 #pragma unroll
       for (int e = 0; e < E; e++) {
-        if (o.average)
+        if (AVERAGE)
           out[e] += p[e];
         else if (p[e] > out[e] || hg_nan(p[e]))
           out[e] = p[e];
       }
     }
-  float share = 1.f / (float)((v.bottom - v.top) * (v.right - v.left));
+  float share = AVERAGE ? 1.f / (float)((v.bottom - v.top) * (v.right - v.left)) : 1.f;
 #pragma unroll
-  for (int e = 0; e < E; e++) out[e] = o.average ? out[e] * share : out[e];
+  for (int e = 0; e < E; e++) out[e] = AVERAGE ? out[e] * share : out[e];
   hg_give<E>(dst + pixel * o.c + c, out);
 }
 
@@ -50,17 +52,24 @@ HG_KERNELS(256, pool, (T *dst, const T *x, pool_shape o, int wide), (dst, x, o, 
   constexpr int E = 16 / sizeof(T);
   i64 across = wide ? o.c / E : o.c, n = (i64)o.n * o.out_h * o.out_w * across;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
-    i64 pixel = at / across, c = at - pixel * across;
-    if (wide)
-      best<E>(dst, x, o, pixel, c * E);
+    i64 pixel = hg_quotient(at, across), c = at - pixel * across;
+    if (wide && o.average)
+      best<true, E>(dst, x, o, pixel, c * E);
+    else if (wide)
+      best<false, E>(dst, x, o, pixel, c * E);
+    else if (o.average)
+      best<true, 1>(dst, x, o, pixel, c);
     else
-      best<1>(dst, x, o, pixel, c);
+      best<false, 1>(dst, x, o, pixel, c);
   }
 }
 
 HG_DEVICE bool equals(float a, float b) { return a == b || (hg_nan(a) && hg_nan(b)); }
 
-// The places of E channels, from element i on. A place is a byte where windows have up to 256 pixels.
+// NOWHERE is the place of a maximum that takes no gradient.
+enum : u32 { NOWHERE = 255 };
+
+// The places of E channels, from element i on. A place is a byte where windows have up to 255 pixels.
 template <int E> HG_DEVICE void put_places(void *places, int bytes, i64 i, const u32 (&v)[E]) {
   if (!bytes) {
 #pragma unroll
@@ -97,7 +106,7 @@ template <int E> HG_DEVICE void take_places(const void *places, int bytes, i64 i
 // find writes the places of the E channels from c on of an output pixel.
 template <int E, class T>
 HG_DEVICE void find(void *places, const T *x, const T *y, const pool_shape &o, int bytes, i64 pixel, i64 c) {
-  i64 line = pixel / o.out_w, picture = line / o.out_h;
+  i64 line = hg_quotient(pixel, o.out_w), picture = hg_quotient(line, o.out_h);
   int i = (int)(line - picture * o.out_h), j = (int)(pixel - line * o.out_w);
   const T *image = x + picture * o.h * o.w * o.c + c;
   window v = window_of(o, i, j);
@@ -113,6 +122,9 @@ HG_DEVICE void find(void *places, const T *x, const T *y, const pool_shape &o, i
 #pragma unroll
       for (int e = 0; e < E; e++) first[e] = equals(p[e], top[e]) ? place : first[e];
     }
+  u32 nowhere = bytes ? (u32)NOWHERE : ~0u;
+#pragma unroll
+  for (int e = 0; e < E; e++) first[e] = o.positive && !(top[e] > 0.f) ? nowhere : first[e];
   put_places<E>(places, bytes, pixel * o.c + c, first);
 }
 
@@ -121,7 +133,7 @@ HG_KERNELS(256, pool_firsts, (void *places, const T *x, const T *y, pool_shape o
   constexpr int E = 16 / sizeof(T);
   i64 across = wide ? o.c / E : o.c, n = (i64)o.n * o.out_h * o.out_w * across;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
-    i64 pixel = at / across, c = at - pixel * across;
+    i64 pixel = hg_quotient(at, across), c = at - pixel * across;
     if (wide)
       find<E>(places, x, y, o, bytes, pixel, c * E);
     else
@@ -132,7 +144,7 @@ HG_KERNELS(256, pool_firsts, (void *places, const T *x, const T *y, pool_shape o
 // back writes the gradient of the E channels from c on of an input pixel.
 template <int E, class T>
 HG_DEVICE void back(T *dx, const T *dy, const void *places, const pool_shape &o, int bytes, i64 pixel, i64 c) {
-  i64 line = pixel / o.w, picture = line / o.h;
+  i64 line = hg_quotient(pixel, o.w), picture = hg_quotient(line, o.h);
   int column = (int)(pixel - line * o.w), row = (int)(line - picture * o.h);
   // windows i with i·stride − pad ≤ row < i·stride − pad + size
   int low_i = row + o.pad_h - o.size_h + 1, low_j = column + o.pad_w - o.size_w + 1;
@@ -170,7 +182,7 @@ HG_KERNELS(256, pool_grad, (T *dx, const T *dy, const void *places, pool_shape o
   constexpr int E = 16 / sizeof(T);
   i64 across = wide ? o.c / E : o.c, n = (i64)o.n * o.h * o.w * across;
   for (i64 at = hg_index(); at < n; at += hg_stride()) {
-    i64 pixel = at / across, c = at - pixel * across;
+    i64 pixel = hg_quotient(at, across), c = at - pixel * across;
     if (wide)
       back<E>(dx, dy, places, o, bytes, pixel, c * E);
     else

@@ -8,7 +8,7 @@ import (
 
 // pool is the argument of the kernels of pool.cu.
 type pool struct {
-	n, h, w, c, outH, outW, sizeH, sizeW, strideH, strideW, padH, padW, average int32
+	n, h, w, c, outH, outW, sizeH, sizeW, strideH, strideW, padH, padW, average, positive int32
 }
 
 func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
@@ -35,6 +35,7 @@ func poolOf(op string, y, x device.Array, s device.PoolShape) pool {
 	if s.Mode == device.AvgPool {
 		p.average = 1
 	}
+	p.positive = int32(index(s.Positive))
 	return p
 }
 
@@ -56,7 +57,7 @@ func (b *Backend) PoolGrad(dx, dy, x, y device.Array, s device.PoolShape) {
 	const op = "PoolGrad"
 	wide, each := b.op(op).byChannel(x, dx, dy, y)
 	var places Address // of each window's first maximum, in a byte where that suffices
-	small := o.sizeH*o.sizeW <= 256
+	small := o.sizeH*o.sizeW <= 255
 	if o.average == 0 {
 		size := 4
 		if small {

@@ -134,11 +134,15 @@ var tensorConvKernels = map[int]struct{ forward, gradX, gradW string }{
 	128: {"conv_128_bf16", "conv_gradx_128_bf16", "conv_gradw_128_bf16"},
 }
 
-// tensorConv launches Conv.
-func (b *Backend) tensorConv(dst, x, w device.Array, o conv, e device.Epilogue, parts Address, tile int) {
+// tensorConv launches Conv. The filters are in w, or at filters if that is not 0.
+func (b *Backend) tensorConv(dst, x, w device.Array, filters Address, o conv, e device.Epilogue, parts Address,
+	tile int) {
 	rows, cols, inner := o.product()
 	c := b.op("Conv")
-	p := tensorConv{to: c.resultOf(bf16(dst)), a: c.address(bf16(x)), b: c.address(bf16(w)), shape: o, parts: parts}
+	p := tensorConv{to: c.resultOf(bf16(dst)), a: c.address(bf16(x)), b: filters, shape: o, parts: parts}
+	if filters == 0 {
+		p.b = c.address(bf16(w))
+	}
 	p.to.bias, p.to.residual, p.to.act = c.address(f32(e.Bias)), c.address(bf16(e.Residual)), int32(known(e.Act))
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))

@@ -461,6 +461,7 @@ func TestLibraryWithoutItsPartsIsNotCalled(t *testing.T) {
 // In bfloat16 the library computes what it is faster at: no gradient with sums of wide results, and of convolutions of
 // a few channels the gradient by x alone.
 func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
+	stem, patches := device.ConvShape{StrideH: 2, StrideW: 2, PadH: 1, PadW: 1}, device.ConvShape{StrideH: 2, StrideW: 2}
 	for name, c := range map[string]struct {
 		n, side, c, taps int
 		shape            device.ConvShape
@@ -480,6 +481,8 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1}, by: "y x sums w"},
 		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x sums"},
 		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, always: true, by: "y x sums w"},
+		"patches":                 {n: 2, side: 4, c: 4, taps: 2, shape: patches, by: "y x sums w"},
+		"stem":                    {n: 2, side: 4, c: 4, taps: 3, shape: stem, by: "x sums"},
 		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x sums"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -514,9 +517,14 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 			}
 			// Of ones, the tap in the middle sums the pixels of y that are not in the padding of x: a number of bfloat16.
 			middle := c.taps * c.taps / 2 * w.Dims[3] * 4
-			want := numbers(float32(1 + y.Dims[0]*min(y.Dims[1], c.side)*min(y.Dims[2], c.side)))
-			if data := download(t, v.Backend, dw); string(data[middle:middle+4]) != string(want) {
-				t.Errorf("the gradient of ones added to 1 is %v, want %v", data[middle:middle+4], want)
+			for _, acc := range []float32{1, 0} {
+				if acc == 0 {
+					v.ConvGradW(dw, y, x, c.shape, 0)
+				}
+				want := numbers(acc + float32(y.Dims[0]*min(y.Dims[1], c.side)*min(y.Dims[2], c.side)))
+				if data := download(t, v.Backend, dw); string(data[middle:middle+4]) != string(want) {
+					t.Errorf("the gradient of ones added to %v is %v, want %v", acc, data[middle:middle+4], want)
+				}
 			}
 			if len(*v.told) != 0 {
 				t.Errorf("told %q: a rule is not a failure", *v.told)

@@ -20,7 +20,7 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
 	bytes := moved(dst, m.Sums, a, b, m.Bias) + added(m.Beta, joined(dst, m))
-	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Add}},
+	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Short, &m.Add}},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 
@@ -123,6 +123,11 @@ func (obs *observer) Pace(dst, count, flag device.Array, o device.PaceKind) {
 func (obs *observer) Average(dst, x, rate, flag device.Array) {
 	obs.seen(Call{"Average", 0, 2*moved(dst) + moved(x, rate, flag), 1, arrays{&dst, &x, &rate, &flag}},
 		func() { obs.Backend.Average(dst, x, rate, flag) })
+}
+
+func (obs *observer) Track(running, stats, rate, flag device.Array, unbiased float32) {
+	obs.whole("Track", 2, moved(running, flag), arrays{&running, &flag, &stats, &rate},
+		func() { obs.Backend.Track(running, stats, rate, flag, unbiased) })
 }
 
 func (obs *observer) Guard(flag, x device.Array) {

@@ -269,6 +269,8 @@ func (c *caller) steps() {
 		c.b.SGD(slow, momentum, dw, absent, constants, free, device.SGDKind{Momentum: 0.9, Nesterov: true})
 	})
 	c.named("Average", []device.Array{mean}, func() { c.b.Average(mean, dw, rate, free) })
+	running, stats, sound := c.f32(2, 700), c.positive(2, 700), c.put(device.I32, flag(0))
+	c.named("Track", []device.Array{running, sound}, func() { c.b.Track(running, stats, rate, sound, 1.25) })
 	paced, count := c.none(3), c.put(device.I32, flag(4))
 	c.named("Pace", []device.Array{paced, count}, func() {
 		c.b.Pace(paced, count, free, device.PaceKind{Beta1: 0.9, Beta2: 0.99})

@@ -131,6 +131,34 @@ func testAverage(s *suite) {
 	}
 }
 
+func testTrack(s *suite) {
+	for _, c := range []int{1, 3, 2048} {
+		old, x := s.master(2, c), s.master(2, c)
+		want := filled(func(i int) float64 {
+			v := x.V[i]
+			if i >= c {
+				v *= 1.5
+			}
+			return old.V[i] + 0.25*(v-old.V[i])
+		}, 2, c)
+		running, rate, found := s.put(device.F32, old), s.put(device.F32, flag(0.25)), s.put(device.I32, flag(2))
+		track := func(x *array) { s.b.Track(running, s.put(device.F32, x), rate, found, 1.5) }
+		track(x)
+		s.equal(fmt.Sprint("while the flag is set, ", c), running, old.V)
+		s.b.Fill(found, 0)
+		sound := x.V[2*c-1]
+		x.V[2*c-1] = math.Inf(1)
+		track(x)
+		s.equal(fmt.Sprint("of a value that is not finite, ", c), running, old.V)
+		s.equal(fmt.Sprint("found, ", c), found, []float64{1})
+		s.b.Fill(found, 0)
+		x.V[2*c-1] = sound
+		track(x)
+		s.same(fmt.Sprint(c), running, want.V, elementTolerance)
+		s.equal(fmt.Sprint("found none, ", c), found, []float64{0})
+	}
+}
+
 // testGuard expects exact results, since the operation counts.
 func testGuard(s *suite) {
 	for _, n := range append(sizes, 70000) {

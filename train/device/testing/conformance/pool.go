@@ -16,6 +16,7 @@ func testPool(s *suite) {
 		for _, p := range []device.PoolShape{
 			{Global: true}, {H: 2, W: 2, StrideH: 2, StrideW: 2}, {H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1},
 			{H: 2, W: 3, StrideH: 1, StrideW: 2, PadW: 1}, {H: 1, W: 1},
+			{H: 3, W: 3, StrideH: 2, StrideW: 2, PadH: 1, PadW: 1, Positive: true},
 		} {
 			if !p.Global && (dims[1]+2*p.PadH < p.H || dims[2]+2*p.PadW < p.W) {
 				continue
@@ -37,9 +38,19 @@ func (s *suite) pool(dims []int, p device.PoolShape, ties bool) {
 			x.V[i] = math.Round(x.V[i])
 		}
 	}
+	for i := range x.V {
+		if p.Positive { // the result of a ReLU
+			x.V[i] = max(x.V[i], 0)
+		}
+	}
 	outH, outW := reference.PoolWindows(dims, p, func(int, []int) {})
 	dy := s.activation(dims[0], outH, outW, dims[3])
 	wantY, wantDX := reference.Pool(x, dy, p)
+	for i, v := range x.V {
+		if p.Positive && p.Mode == device.MaxPool && v <= 0 {
+			wantDX[i] = 0
+		}
+	}
 	what := fmt.Sprintf("%v %+v ties %v", dims, p, ties)
 	y, dx, deviceX := s.alloc(s.dtype, dy.Dims...), s.alloc(s.dtype, dims...), s.put(s.dtype, x)
 	s.b.Pool(y, deviceX, p)

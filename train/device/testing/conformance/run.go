@@ -89,6 +89,7 @@ var ops = []struct {
 	{"SGD", testSGD},
 	{"Pace", testPace},
 	{"Average", testAverage},
+	{"Track", testTrack},
 	{"Guard", testGuard},
 	{"Conv", testConv},
 	{"FoldNorm", testFoldNorm},

@@ -136,8 +136,8 @@ var kernelRates = []prefixRate{
 	{"gem", kernelRate{share: 0.5, conversions: 3, doubles: 4, instructions: 50}},
 	{"pool_firsts", kernelRate{share: 0.72}}, // and pool_grad, which reads the places
 	{"pool_grad", kernelRate{share: 0.8}},
-	{"pool", kernelRate{share: 0.38}},
-	{"pixels", kernelRate{share: 0.28}},
+	{"pool", kernelRate{share: 0.8, instructions: 16.5}},
+	{"pixels", kernelRate{share: 0.75, instructions: 11.3}}, // counted in what ptxas makes for sm_90
 	{"copy_convert", kernelRate{share: 0.75}},
 	{"copy", kernelRate{share: 0.9}},
 	{"fill", kernelRate{share: 0.9}},
@@ -150,12 +150,13 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 	for _, l := range launches {
 		seconds += launchSeconds + joinSeconds(l)
 	}
+	isProduct := func(l Launch) bool { return l.Product.Tile > 0 }
 	switch {
 	case len(launches) == 0:
 		return 0
 	case slices.ContainsFunc(launches, func(l Launch) bool { return l.Work.FLOPs > 0 }):
 		return seconds + c.library(launches)
-	case launches[0].Product.Tile > 0:
+	case slices.ContainsFunc(launches, isProduct): // behind it, or ahead, are what few channels need, or joins
 		rows := 0 // of all phases of a gradient
 		for _, l := range launches {
 			rows += l.Product.Rows
@@ -164,7 +165,7 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 			if l.Product.Tile > 0 {
 				seconds += c.product(call.Bytes*float64(l.Product.Rows)/float64(rows), l.Product)
 			}
-			if p := launches[0].Product; strings.HasPrefix(l.Kernel, "sums_columns") { // of its first factor
+			if p := launches[slices.IndexFunc(launches, isProduct)].Product; strings.HasPrefix(l.Kernel, "sums_columns") { // of its first factor
 				seconds += 2 * float64(p.Inner) * float64(p.Rows) / c.Bytes / rateOf(l.Kernel).share
 			}
 		}
