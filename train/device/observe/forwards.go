@@ -20,7 +20,8 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
 	bytes := moved(dst, m.Sums, a, b, m.Bias) + added(m.Beta, joined(dst, m))
-	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Short, &m.Add}},
+	used := arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Short, &m.Add}
+	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, used},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
 

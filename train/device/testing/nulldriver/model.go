@@ -165,7 +165,8 @@ func (c Card) Seconds(call observe.Call, launches []Launch) float64 {
 			if l.Product.Tile > 0 {
 				seconds += c.product(call.Bytes*float64(l.Product.Rows)/float64(rows), l.Product)
 			}
-			if p := launches[slices.IndexFunc(launches, isProduct)].Product; strings.HasPrefix(l.Kernel, "sums_columns") { // of its first factor
+			if strings.HasPrefix(l.Kernel, "sums_columns") { // of its first factor
+				p := launches[slices.IndexFunc(launches, isProduct)].Product
 				seconds += 2 * float64(p.Inner) * float64(p.Rows) / c.Bytes / rateOf(l.Kernel).share
 			}
 		}
