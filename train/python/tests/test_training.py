@@ -19,7 +19,7 @@ STEPS, BATCH, SEED = 200, 48, 7
 
 def hgld_run(folder: Path, out: str, *settings: str) -> list[dict[str, Any]]:
     """Trains a head on vectors and returns the events of its steps."""
-    line = f"hgld train run -q --embeddings e.npy --labels l.csv --device cpu --out {out}"
+    line = f"hgld train run -q --embeddings e.npy --labels l.csv --device cpu --out {out} -o model.projection=random"
     same = [f"seed={SEED}", f"sampler.batch={BATCH}", "sampler.m=4", "model.dim=16", "model.standard=layernorm",
             "loss.name=happier", "schedule.name=constant", "optim.weight_decay=0", *settings]  # fmt: skip
     words = [*line.split(), *(w for s in same for w in ("-o", s))]
