@@ -68,7 +68,7 @@ func (h Hashing) EncodeAmong(ctx context.Context, others, texts []string) ([][]f
 	return vectors, nil
 }
 
-// features appends the hashes of the text's n-grams to none, sorted.
+// features returns the hashes of the text's n-grams, sorted, in the memory of hashes, which is empty.
 func (h Hashing) features(hashes []uint64, text string) []uint64 {
 	hash := fnv.New64a()
 	for word := range strings.FieldsSeq(strings.ToLower(text)) {

@@ -48,8 +48,8 @@ func (l Limits) orDefault() Limits {
 }
 
 // JPEGDecoder replaces the standard library's JPEG decoder. It returns the pixels as stored, before
-// orientation, and equal to those of libjpeg-turbo. It is called only for images of one or three
-// channels with 8 bits, after the limits were checked. If an error wraps errors.ErrUnsupported, the
+// orientation, and equal to those of libjpeg-turbo; inks become RGB as Decode's do. It is called only for
+// images of 8 bits, after the limits were checked. If an error wraps errors.ErrUnsupported, the
 // standard library decodes the file.
 type JPEGDecoder interface {
 	// DecodeJPEG decodes at least a part of a file of w×h pixels into dst, whose memory it reuses. It

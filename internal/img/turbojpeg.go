@@ -197,7 +197,7 @@ func openTurbo(names ...string) (*turbo, error) {
 
 func (t *turbo) String() string { return "libjpeg-turbo, from " + t.path }
 
-// DecodeJPEG decodes a file of one or three channels. If the library fails or warns, the standard
+// DecodeJPEG decodes a file. If the library fails or warns, the standard
 // library decodes the file, so that errors are the same with and without the library: every error
 // wraps errors.ErrUnsupported.
 //

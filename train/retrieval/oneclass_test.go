@@ -20,6 +20,7 @@ func TestAnEvaluationOfOneClassSaysSo(t *testing.T) {
 		{[]labels.Path{one}, []labels.Path{one, two}, false},
 		{[]labels.Path{one}, []labels.Path{one, none}, false},
 		{[]labels.Path{none}, []labels.Path{none}, false},
+		{nil, []labels.Path{one}, false},
 	} {
 		if got := oneClass(c.query, c.gallery); got != c.want {
 			t.Errorf("queries %v, gallery %v: %v", c.query, c.gallery, got)

@@ -190,7 +190,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 // oneClass reports whether all rows of two sides have the same finest class.
 func oneClass(query, gallery []labels.Path) bool {
 	other := func(p labels.Path) bool { return p[0] < 0 || p[0] != query[0][0] }
-	return !slices.ContainsFunc(query, other) && !slices.ContainsFunc(gallery, other)
+	return len(query) > 0 && !slices.ContainsFunc(query, other) && !slices.ContainsFunc(gallery, other)
 }
 
 // ClassNote says in one line that the labels decide nothing, or "".
