@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,7 +18,9 @@ import (
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/must"
 	"hgld/train/config"
+	"hgld/train/device"
 	"hgld/train/device/cuda"
+	"hgld/train/device/cuda/vendor"
 	"hgld/train/device/testing/emu"
 )
 
@@ -48,6 +51,7 @@ type cardResult struct {
 	Complaints string
 	Operations int // collective ones
 	Alive      int // communicators that were not closed
+	Choices    []device.Choices
 }
 
 // TestRankOfCards is one process of TestRanksOnCards.
@@ -95,12 +99,13 @@ func (r *cardRank) train(t *testing.T) (result cardResult) {
 	if err != nil {
 		result.Err = err.Error()
 	}
-	result.Losses, result.Weights = l.losses, l.weights
+	result.Losses, result.Weights, result.Choices = l.losses, l.weights, l.run.state.Choices
 	return result
 }
 
-// onCards trains in n processes, each with an emulator of its own. dies is a rank that kills itself, or −1.
-func onCards(t *testing.T, name string, n, dies int) []cardResult {
+// onCards trains in n processes, each with an emulator of its own. dies is a rank that kills itself, or −1. NVIDIA's
+// libraries do not compute unless env says so.
+func onCards(t *testing.T, name string, n, dies int, env ...string) []cardResult {
 	t.Helper()
 	libs, imitations := emu.Build(t), emu.BuildVendor(t)
 	emu.Open(t, libs)
@@ -124,6 +129,7 @@ func onCards(t *testing.T, name string, n, dies int) []cardResult {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRankOfCards$", "-test.timeout=5m")
 			cmd.Env = append(os.Environ(), "HGLD_TEST_RANK="+text.String(), cuda.VendorVariable+"=off",
 				cuda.LibrariesVariable+"="+libs+string(os.PathListSeparator)+imitations)
+			cmd.Env = append(cmd.Env, env...)
 			out, err := cmd.CombinedOutput()
 			if rank == dies {
 				return
@@ -191,5 +197,19 @@ func TestRankOnCardsThatDiesIsNoticed(t *testing.T) {
 				t.Errorf("rank %d died, and rank %d ended with %q after %v", dies, rank, r.Err, time.Since(began))
 			}
 		}
+	}
+}
+
+// Each process measures for itself, and all know the choices of all, so that the first can record them.
+func TestRanksShareTheirChoices(t *testing.T) {
+	results := onCards(t, "bfloat16", 2, -1, cuda.VendorVariable+"=measured", vendor.PlansVariable+"=off")
+	first := results[0].Choices
+	for rank, r := range results {
+		if r.Err != "" || r.Complaints != "" || len(first) != 2 || !reflect.DeepEqual(r.Choices, first) {
+			t.Errorf("rank %d: %s%s; choices %v, of rank 0 %v", rank, r.Err, r.Complaints, r.Choices, first)
+		}
+	}
+	if len(first) == 2 && (len(first[0].Ways) < 4 || len(first[0].Ways) != len(first[1].Ways)) {
+		t.Errorf("%d and %d choices", len(first[0].Ways), len(first[1].Ways))
 	}
 }

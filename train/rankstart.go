@@ -16,6 +16,7 @@ import (
 	"hgld/labels"
 	"hgld/train/checkpoint"
 	"hgld/train/collective"
+	"hgld/train/device"
 	"hgld/train/input"
 )
 
@@ -187,6 +188,46 @@ func (r *Run) follower(group *collective.Group, first *greeting) error {
 		r.reranked = 1
 	}
 	return r.o.Backend.Sync()
+}
+
+// choices returns what the devices of all processes have chosen, by rank, or nil if they choose nothing.
+func (r *Run) choices() ([]device.Choices, error) {
+	able, chooses := r.o.Backend.(device.Choosing)
+	if !chooses {
+		return nil, nil
+	}
+	all := []device.Choices{able.Choices()}
+	if group := r.network.Ranks; group != nil {
+		own, err := json.Marshal(all[0])
+		if err != nil {
+			return nil, err
+		}
+		texts, err := group.Exchange(own)
+		if err != nil {
+			return nil, err
+		}
+		all = make([]device.Choices, len(texts))
+		for i, text := range texts {
+			if err := json.Unmarshal(text, &all[i]); err != nil {
+				return nil, fmt.Errorf("train: the choices of rank %d: %w", i, err)
+			}
+		}
+	}
+	if !slices.ContainsFunc(all, func(c device.Choices) bool { return len(c.Ways) > 0 }) {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// repeatChoices makes the device take what it chose before the checkpoint, so that the run ends with the same bytes.
+func (r *Run) repeatChoices() {
+	rank := 0
+	if r.network != nil && r.network.Ranks != nil {
+		rank = r.network.Ranks.Index
+	}
+	if able, chooses := r.o.Backend.(device.Choosing); chooses && rank < len(r.state.Choices) {
+		able.Repeat(r.state.Choices[rank])
+	}
 }
 
 // Ranks returns the number of processes that train together, and the number before the checkpoint that the run

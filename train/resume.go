@@ -119,7 +119,7 @@ func (r *Run) continueFrom(path string) error {
 	r.step.Update.SetCounts(r.o.Backend, s.Steps)
 	r.step.Update.Steps = s.Step
 	r.state.Step, r.state.Position, r.state.Skipped, r.state.Started = s.Step, s.Position, s.Skipped, s.Started
-	r.state.Judged, r.state.Ranks = s.Judged, s.Ranks
+	r.state.Judged, r.state.Ranks, r.state.Choices = s.Judged, s.Ranks, s.Choices
 	r.resumed, r.saved = path, s.Step
 	if extends != nil {
 		r.extension, err = r.extended(*extends)
@@ -246,6 +246,9 @@ func (r *Run) save() (string, error) {
 			return err
 		}
 		if r.state.Steps, err = r.step.Update.ReadCounts(r.o.Backend); err != nil {
+			return err
+		}
+		if r.state.Choices, err = r.choices(); err != nil {
 			return err
 		}
 		return r.compare(slices.Concat(tensors, average))

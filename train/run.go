@@ -131,7 +131,11 @@ func New(cfg config.Config, data Data, o Options) (*Run, error) {
 		o.Dir = ""
 	}
 	r := &Run{config: cfg, resolved: p, data: data, o: o, thread: device.NewThread(o.Backend), saved: -1}
-	err = r.thread.Do(func() error { return r.meet(r.prepare()) })
+	err = r.thread.Do(func() error {
+		err := r.meet(r.prepare())
+		r.repeatChoices()
+		return err
+	})
 	if err == nil {
 		err = r.reserve()
 	}

@@ -109,7 +109,10 @@ type speed struct {
 	StepMs float64 `json:"step_ms"`
 	Images float64 `json:"images_per_second"`
 	Bytes  int     `json:"bytes"` // that were asked of the driver
+	First  float64 `json:"first_step_s,omitempty"`
 	Error  string  `json:"error,omitempty"`
+
+	Choices device.Choices `json:"choices,omitzero"` // of algorithms
 }
 
 // better returns the faster of two measurements, of which old may be nil.
@@ -174,13 +177,19 @@ func (n peerNet) stepsOn(tb testing.TB, batch, steps int) (s speed, err error) {
 			return err
 		})
 	}
-	if err := take(min(steps, 4) + 1); err != nil { // recorded, then made a graph
+	began := time.Now()
+	if err := take(1); err != nil { // recorded
 		return s, err
 	}
-	began := time.Now()
+	first := time.Since(began).Seconds()
+	if err := take(min(steps, 4)); err != nil { // made a graph
+		return s, err
+	}
+	began = time.Now()
 	err = take(steps)
 	seconds := time.Since(began).Seconds() / float64(steps)
-	return speed{StepMs: 1e3 * seconds, Images: float64(batch) / seconds, Bytes: b.Used()}, err
+	return speed{StepMs: 1e3 * seconds, Images: float64(batch) / seconds, Bytes: b.Used(), First: first,
+		Choices: b.Choices()}, err
 }
 
 // stepsTable is what BenchmarkSteps measures.
@@ -387,14 +396,18 @@ func (p peer) read(row *stepsRow, out *bytes.Buffer) error {
 
 // write writes the table as it is, so that a measurement that is cut off leaves what it has.
 func (t *stepsTable) write(tb testing.TB) {
-	path := os.Getenv(stepsVariable)
+	writeTable(tb, os.Getenv(stepsVariable), t, t.markdown())
+}
+
+// writeTable writes a JSON file, and a table beside it with the extension .md; none without a path.
+func writeTable(tb testing.TB, path string, v any, table string) {
+	tb.Helper()
 	if path == "" {
 		return
 	}
-	data, err := json.MarshalIndent(t, "", " ")
+	data, err := json.MarshalIndent(v, "", " ")
 	must.Do(tb, err)
-	table := strings.TrimSuffix(path, ".json") + ".md"
-	for name, text := range map[string]string{path: string(data), table: t.markdown()} {
+	for name, text := range map[string]string{path: string(data), strings.TrimSuffix(path, ".json") + ".md": table} {
 		err := os.WriteFile(name+".new", []byte(text), 0o644) // the part may be killed while it writes
 		if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
 			tb.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"hgld/internal/regular"
 	"hgld/internal/tensorfile"
 	"hgld/train/config"
+	"hgld/train/device"
 	"hgld/train/input"
 	"hgld/train/loss"
 )
@@ -70,6 +71,7 @@ type State struct {
 	ExtraParents string            `json:"further_parents,omitempty"`    // fingerprint of extra parents of classes; empty: none
 	Origin       map[string]string `json:"origin,omitempty"`             // tool version and command of the run
 	Ranks        int               `json:"ranks,omitempty"`              // processes that trained together; 0: one
+	Choices      []device.Choices  `json:"choices,omitempty"`            // of the devices, by rank, if they measured any
 
 	// If evaluations change the course of the run: what they measure, and their results before
 	// this checkpoint.

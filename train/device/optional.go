@@ -141,3 +141,18 @@ type HostBuffer interface {
 	// Free frees the memory once its uploads are done.
 	Free()
 }
+
+// Choosing is a device that can compute some shapes of operations in several ways, whose sums have other orders, and
+// that takes the way that it has measured to be the fastest.
+type Choosing interface {
+	// Choices returns the choices so far. It is zero if nothing is measured.
+	Choices() Choices
+	// Repeat makes the device take choices of an earlier process, if they are for its kind.
+	Repeat(Choices)
+}
+
+// Choices are ways to compute operations.
+type Choices struct {
+	On   string            `json:"on"`   // kind of device, and versions of what computes
+	Ways map[string]string `json:"ways"` // by operation and shape
+}

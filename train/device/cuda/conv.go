@@ -91,6 +91,19 @@ func (o *conv) productW() (rows, cols, inner int) {
 
 // Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
+	b.choose(x.Type, chosen{
+		shape:     func() string { return shapeText("Conv", dst, x, w, shape, e.Bias, e.Residual, e.Act, e.Stats) },
+		libraries: []string{byDnn},
+		writes:    []device.Array{dst, e.Stats},
+		run: func(to writes) {
+			e := e
+			e.Stats = to(e.Stats)
+			b.conv(to(dst), x, w, shape, e)
+		},
+	})
+}
+
+func (b *Backend) conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
 	o := convOf("Conv", dst, x, w, shape)
 	f := b.fold(&o, x.Type)
 	if !device.AreVectors(int(o.k), e.Bias) || !e.Residual.Absent() && e.Residual.Len() != dst.Len() ||
@@ -146,6 +159,24 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 
 // ConvGradX computes the gradient of Conv with respect to x, followed by the epilogue.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
+	b.choose(dy.Type, chosen{
+		shape: func() string {
+			return shapeText("ConvGradX", dx, dy, w, shape, e.Add, e.Add == dx, e.Mask, e.Sums, e.X)
+		},
+		libraries: []string{byDnn},
+		writes:    []device.Array{dx, e.Sums},
+		run: func(to writes) {
+			e := e
+			if e.Add == dx {
+				e.Add = to(dx)
+			}
+			e.Sums = to(e.Sums)
+			b.convGradX(to(dx), dy, w, shape, e)
+		},
+	})
+}
+
+func (b *Backend) convGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
 	o := convOf("ConvGradX", dy, dx, w, shape)
 	if !e.Fits(dx) {
 		panic(shapes("ConvGradX", dx, e.Add, e.Mask, e.X, e.Sums, e.Mean))
@@ -187,6 +218,15 @@ func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
+	b.choose(x.Type, chosen{
+		shape:     func() string { return shapeText("ConvGradW", dw, dy, x, shape, acc != 0) },
+		libraries: []string{byDnn, byBlas},
+		writes:    []device.Array{dw},
+		run:       func(to writes) { b.convGradW(to(dw), dy, x, shape, acc) },
+	})
+}
+
+func (b *Backend) convGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
 	o := convOf("ConvGradW", dy, x, dw, shape)
 	f := b.fold(&o, x.Type)
 	product := x.Type == device.BF16 && o.pointwise()
@@ -230,7 +270,8 @@ func (o *conv) pointwise() bool {
 // measured with 50,432, where it takes as long as cuDNN with a result in BF16.
 func (b *Backend) shortSum(o *conv) bool {
 	_, _, inner := o.productW()
-	return inner <= 1<<16 || !b.choosesOurs(device.BF16)
+	by, _ := b.chosen.Way.by()
+	return by == byBlas || b.chosen.Way == byRules && inner <= 1<<16
 }
 
 // productGradW computes dw = acc·dw + dyᵀ·x. As a product it takes fewer instructions than as the gradient

@@ -127,7 +127,7 @@ func OpenWith(drv Driver, ordinal int) (*Backend, error) {
 		copied: map[device.Ticket]Event{}, staging: [2]stagingBlocks{{bytes: smallBytes}, {bytes: stagingBytes}},
 	}
 	b.captured = sync.NewCond(&b.mu)
-	if b.vendor.types, err = vendorTypes(); err != nil {
+	if err := b.vendor.read(); err != nil {
 		return nil, err
 	}
 	defer pin()()

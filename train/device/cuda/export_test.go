@@ -109,6 +109,9 @@ type Choices = choices
 // Choose sets choices.
 func (b *Backend) Choose(c Choices) { b.chosen = c }
 
+// ByWay names a way to compute an operation.
+type ByWay = way
+
 // UseLibraries says whether NVIDIA's libraries compute in BF16, or nothing.
 func (b *Backend) UseLibraries(use bool) {
 	b.vendor.types = nil
@@ -117,26 +120,12 @@ func (b *Backend) UseLibraries(use bool) {
 	}
 }
 
-// HasLibraries reports which of NVIDIA's libraries are there for products and convolutions.
-func (b *Backend) HasLibraries() (products, convolutions bool) {
-	l := b.library(device.BF16)
-	return l.PlansProducts(), l.PlansConvolutions()
-}
+// HasConvolutions reports whether NVIDIA's library for them is there.
+func (b *Backend) HasConvolutions() bool { return b.library(device.BF16).PlansConvolutions() }
 
 // ConvolutionPlans describes what cuDNN has planned.
 func (b *Backend) ConvolutionPlans() string {
 	return b.vendor.libraries.(*vendor.Libraries).PlansText()
-}
-
-// ForgetTold makes Log hear every reason once more.
-func (b *Backend) ForgetTold() { clear(b.vendor.told) }
-
-// ProductTiles is the rule for the tiles of a product and, if its sum may be cut, for the parts.
-func (b *Backend) ProductTiles(rows, cols, inner int, splits bool) (tile, parts int) {
-	if !splits {
-		inner = leastSplit
-	}
-	return productTiles(b.filling(device.BF16), rows, cols, inner, 1)
 }
 
 // Divide is n/d as the kernels of convolutions compute it.

@@ -14,7 +14,7 @@ func (f fold) pads() bool { return f.padded > f.width }
 // channels, which becomes one of 7×4 with stride 2×1 and eight channels, and 16×16 patches, 16×1 with 64.
 func (b *Backend) fold(o *conv, t device.DType) fold {
 	by := o.strideW
-	if t != device.BF16 || b.chosen.Always || o.groups != 1 || o.dilationW != 1 || o.c%8 == 0 || o.c*by%8 != 0 ||
+	if t != device.BF16 || b.chosen.forced() || o.groups != 1 || o.dilationW != 1 || o.c%8 == 0 || o.c*by%8 != 0 ||
 		o.w%by != 0 {
 		return fold{}
 	}

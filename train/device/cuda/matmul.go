@@ -20,6 +20,25 @@ type matmul struct {
 // MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias), c being m.Add or, if that is
 // absent, dst. Arrays of three dimensions are batches of matrices.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
+	b.choose(x.Type, chosen{
+		shape: func() string {
+			return shapeText("MatMul", dst, x, y, m.TransA, m.TransB, m.Alpha == 1, m.Beta != 0, m.Add, m.Add == dst,
+				m.Bias, m.Short, m.Act, m.Sums)
+		},
+		libraries: []string{byBlas},
+		writes:    []device.Array{dst, m.Sums},
+		run: func(to writes) {
+			m := m
+			if m.Add == dst {
+				m.Add = to(dst)
+			}
+			m.Sums = to(m.Sums)
+			b.matMul(to(dst), x, y, m)
+		},
+	})
+}
+
+func (b *Backend) matMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch, fits := m.Shape(dst, x, y)
 	if !fits {
 		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums))

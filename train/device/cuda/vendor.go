@@ -12,17 +12,26 @@ import (
 )
 
 // VendorVariable says what NVIDIA's libraries compute where they are installed: "bfloat16",
-// the default, "all" for float32 too, or "off". In float32 the kernels of this package give the
-// same bytes on every GPU, which the libraries do not.
+// the default, "measured" for what is the fastest for each shape in bfloat16, "all" for float32 too, or "off". In
+// float32 the kernels of this package give the same bytes on every GPU, which the libraries do not.
 const VendorVariable = "HGLD_CUDA_VENDOR"
 
 // vendors is what a Backend uses of NVIDIA's libraries.
 type vendors struct {
 	types     []device.DType  // what they compute
+	measures  bool            // the fastest way is measured
 	opened    bool            // libraries was looked for
 	libraries Libraries       // nil: none
+	on        string          // what ways depend on: the libraries' versions and the kind of GPU
 	told      map[string]bool // what Log was given
+
+	ways   map[string]string // choices by shape
+	trying bool              // ways are being timed, so that none failing is told
+	used   bool              // a library has queued something since this was cleared
 }
+
+// CheckVariables returns an error for a value of [VendorVariable] that no device would accept.
+func CheckVariables() error { return new(vendors).read() }
 
 // Libraries compute products, convolutions and attention in place of the kernels of this package, as NVIDIA's do:
 // see the methods of [vendor.Libraries].
@@ -46,18 +55,18 @@ type Libraries interface {
 	Close() error
 }
 
-// vendorTypes reads VendorVariable.
-func vendorTypes() ([]device.DType, error) {
-	switch v := os.Getenv(VendorVariable); v {
+// read reads VendorVariable.
+func (v *vendors) read() error {
+	switch text := os.Getenv(VendorVariable); text {
 	case "off":
-		return nil, nil
-	case "", "bfloat16":
-		return []device.DType{device.BF16}, nil
+	case "", "bfloat16", "measured":
+		v.types, v.measures = []device.DType{device.BF16}, text == "measured"
 	case "all":
-		return []device.DType{device.BF16, device.F32}, nil
+		v.types = []device.DType{device.BF16, device.F32}
 	default:
-		return nil, fmt.Errorf("cuda: $%s is %.80q; want bfloat16, all or off", VendorVariable, v)
+		return fmt.Errorf("cuda: $%s is %.80q; want bfloat16, measured, all or off", VendorVariable, text)
 	}
+	return nil
 }
 
 // WithLibraries makes l compute what VendorVariable says, in place of NVIDIA's libraries.
@@ -96,7 +105,7 @@ func (b *Backend) library(t device.DType) Libraries {
 				b.tell(fmt.Sprintf("%s is not used; hgld's own kernels are: %v", f.Name, b.shortage(f.Err)))
 			}
 		}
-		b.vendor.libraries = libraries
+		b.vendor.libraries, b.vendor.on = libraries, libraries.Measured()
 	}
 	if b.vendor.libraries == nil {
 		return none
@@ -120,7 +129,7 @@ func (b *Backend) tell(text string) {
 func (b *Backend) fallBack(op string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err != nil {
+	if b.err != nil || b.vendor.trying {
 		return
 	}
 	var e *vendor.Error
@@ -159,6 +168,7 @@ func (c *call) queue(work func() (bool, error)) error {
 	if !queued {
 		return err
 	}
+	b.vendor.used = true
 	b.check(c.op, err)
 	b.markUse(c.op, c.marked)
 	return nil
@@ -170,14 +180,15 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 		return false
 	}
 	l := b.library(x.Type)
-	if !l.PlansProducts() {
+	plan, may := b.chosen.plan(byBlas)
+	if !may || !l.PlansProducts() {
 		return false
 	}
 	p := vendor.Product{
 		Type: x.Type, Out: dst.Type, Rows: int(o.m), Cols: int(o.n), Inner: int(o.k), Batch: int(o.batch),
 		TransA: m.TransA, TransB: m.TransB, LdA: int(o.lda), LdB: int(o.ldb), LdOut: int(o.ldc),
 		NextA: int(o.nextA), NextB: int(o.nextB), NextOut: int(o.nextC), Bias: !m.Bias.Absent(),
-		Plan: b.chosen.Plan,
+		Plan: plan,
 	}
 	if m.Act == device.ReLU || m.Act == device.GELUTanh && x.Type == device.BF16 {
 		p.Act = m.Act
@@ -248,7 +259,7 @@ func (o *conv) convolution(kind vendor.ConvolutionKind, t device.DType) vendor.C
 // otherwise nil.
 func (b *Backend) vendorConvolves(v vendor.Convolution, x, w, y device.Array) Libraries {
 	l := b.library(x.Type)
-	if v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() {
+	if _, may := b.chosen.plan(byDnn); !may || v.N == 0 || w.Type != x.Type || y.Type != x.Type || !l.PlansConvolutions() {
 		return nil
 	}
 	return l
@@ -273,9 +284,9 @@ func (b *Backend) convolveByVendor(o *conv, f fold, dst, x, w device.Array, e de
 }
 
 // choosesOurs reports whether rules may take our kernels where a library computes too: not in F32, where nobody
-// has measured the libraries, nor if a test says otherwise.
+// has measured the libraries, nor where something was chosen.
 func (b *Backend) choosesOurs(t device.DType) bool {
-	return t == device.BF16 && !b.chosen.Always
+	return t == device.BF16 && b.chosen.Way == byRules
 }
 
 // fewChannels reports whether our kernel is faster than cuDNN's, as for images of four channels in
@@ -288,7 +299,7 @@ func (b *Backend) fewChannels(o *conv, t device.DType) bool {
 // convolve queues a convolution or its gradient by x. An error means that nothing was queued.
 func (b *Backend) convolve(op string, l Libraries, v vendor.Convolution,
 	images func(*call) vendor.Images) error {
-	v.Plan = b.chosen.Plan
+	v.Plan, _ = b.chosen.plan(byDnn)
 	v = v.Aligned(images(b.op(op)))
 	bytes, err := b.workspace(func() (int, error) { return l.GraphWorkspace(v) })
 	if err != nil {
@@ -359,7 +370,7 @@ func (b *Backend) endGradX(dx device.Array, e device.GradEpilogue) {
 // of a ResNet-50 took 6.1 ms so, and 14.2 with our kernels, which do not round.
 func (b *Backend) gradWByVendor(o *conv, f fold, dw, dy, x device.Array, acc float32) bool {
 	v := o.convolution(vendor.GradW, x.Type)
-	v.Plan = b.chosen.Plan
+	v.Plan, _ = b.chosen.plan(byDnn)
 	l := b.vendorConvolves(v, dy, dy, x)
 	if l == nil || f.pads() || b.fewChannels(o, x.Type) {
 		return false
@@ -430,7 +441,7 @@ func (b *Backend) attendByVendor(h heads, length device.Array, s func(*call) ven
 	}
 	op, addresses := "Attention", s(b.op("Attention"))
 	all := vendor.Attention{Images: int(h.images), Tokens: int(h.tokens), Heads: int(h.heads), Size: int(h.size),
-		Gradient: addresses.DQKV != 0, Plan: b.chosen.Plan}
+		Gradient: addresses.DQKV != 0}
 	if all.Gradient {
 		op = "AttentionGrad"
 	}

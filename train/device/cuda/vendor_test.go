@@ -173,7 +173,7 @@ func TestVendorSettingSelectsTypes(t *testing.T) {
 	}
 	t.Setenv(cuda.VendorVariable, "fast")
 	t.Setenv(cuda.LibrariesVariable, emu.Build(t))
-	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "want bfloat16, all or off") {
+	if _, err := cuda.Open(0); err == nil || !strings.Contains(err.Error(), "want bfloat16, measured, all or off") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -465,29 +465,29 @@ func TestConvolutionsInBF16ThatOurKernelsComputeFaster(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, side, c, taps int
 		shape            device.ConvShape
-		always           bool
+		way              cuda.ByWay
 		by               string // what it computes: the result, the gradients by x, by x with sums, and by w
 	}{
-		"1×1":                     {n: 2, side: 3, c: 8, taps: 1, by: "y x sums w"},
-		"1×1 of 65,536 pixels":    {n: 4, side: 128, c: 8, taps: 1, by: "y x sums w"},
-		"1×1 of 66,048 pixels":    {n: 66048, side: 1, c: 8, taps: 1, by: "y x sums w"},
-		"the same, always":        {n: 66048, side: 1, c: 8, taps: 1, always: true, by: "y x sums w"},
-		"1×1 with stride down":    {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x sums w"},
-		"1×1 with stride":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x sums w"},
-		"1×1 with padding":        {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x sums w"},
-		"1×1 in groups":           {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x sums w"},
-		"sums of wide gradients":  {n: 2, side: 3, c: 16, taps: 1, by: "y x w"},
-		"the same again, always":  {n: 2, side: 3, c: 16, taps: 1, always: true, by: "y x sums w"},
-		"3×3":                     {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1}, by: "y x sums w"},
-		"four channels":           {n: 2, side: 3, c: 4, taps: 3, by: "x sums"},
-		"four channels, always":   {n: 2, side: 3, c: 4, taps: 3, always: true, by: "y x sums w"},
-		"patches":                 {n: 2, side: 4, c: 4, taps: 2, shape: patches, by: "y x sums w"},
-		"stem":                    {n: 2, side: 4, c: 4, taps: 3, shape: stem, by: "x sums"},
-		"groups of four channels": {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x sums"},
+		"1×1":                      {n: 2, side: 3, c: 8, taps: 1, by: "y x sums w"},
+		"1×1 of 65,536 pixels":     {n: 4, side: 128, c: 8, taps: 1, by: "y x sums w"},
+		"1×1 of 66,048 pixels":     {n: 66048, side: 1, c: 8, taps: 1, by: "y x sums w"},
+		"the same, by cuDNN":       {n: 66048, side: 1, c: 8, taps: 1, way: "cudnn", by: "y x sums w"},
+		"1×1 with stride down":     {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideH: 2}, by: "y x sums w"},
+		"1×1 with stride":          {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{StrideW: 2}, by: "y x sums w"},
+		"1×1 with padding":         {n: 2, side: 3, c: 8, taps: 1, shape: device.ConvShape{PadW: 1}, by: "y x sums w"},
+		"1×1 in groups":            {n: 2, side: 3, c: 16, taps: 1, shape: device.ConvShape{Groups: 2}, by: "y x sums w"},
+		"sums of wide gradients":   {n: 2, side: 3, c: 16, taps: 1, by: "y x w"},
+		"the same again, by cuDNN": {n: 2, side: 3, c: 16, taps: 1, way: "cudnn", by: "y x sums w"},
+		"3×3":                      {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{PadH: 1}, by: "y x sums w"},
+		"four channels":            {n: 2, side: 3, c: 4, taps: 3, by: "x sums"},
+		"four channels, by cuDNN":  {n: 2, side: 3, c: 4, taps: 3, way: "cudnn", by: "y x sums w"},
+		"patches":                  {n: 2, side: 4, c: 4, taps: 2, shape: patches, by: "y x sums w"},
+		"stem":                     {n: 2, side: 4, c: 4, taps: 3, shape: stem, by: "x sums"},
+		"groups of four channels":  {n: 2, side: 3, c: 8, taps: 3, shape: device.ConvShape{Groups: 2}, by: "x sums"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := openVendor(t, "bfloat16")
-			v.Choose(cuda.Choices{Always: c.always})
+			v.Choose(cuda.Choices{Way: c.way})
 			step := func(n int) int { return max(n, 1) }
 			out := func(pad, stride int) int { return (c.side+2*pad-c.taps)/step(stride) + 1 }
 			const k = 8

@@ -16,6 +16,8 @@ type dnn struct {
 	version int
 	handle  uintptr
 	plans   map[Graph]*graphPlan
+	trying  bool      // see Libraries.Try
+	tried   []Graph   // planned since then
 	kept    planStore // of other runs
 
 	// described is the description of a GPU for which plans are made where there is none. They

@@ -114,7 +114,10 @@ func (d *dnn) planned(g Graph) *graphPlan {
 	}
 	p := &graphPlan{made: &descriptors{d: d}}
 	d.plans[g] = p
-	if k := d.kept.find(g); k != nil {
+	if d.trying {
+		d.tried = append(d.tried, g)
+	}
+	if k, _ := d.kept.find(graphText(g)); k != nil {
 		if p.restore(k, g) == nil {
 			return p
 		}

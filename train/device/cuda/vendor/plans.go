@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,10 +34,10 @@ const planRules = 2
 
 // keptPlan is the content of a file, behind a line with its hash.
 type keptPlan struct {
-	Of     string // the Graph
+	Of     string // the Graph, or the operation
 	Engine int
 	Notes  []int32
-	Plan   string // cuDNN's JSON
+	Plan   string // cuDNN's JSON, or the choice
 }
 
 // kept are the plans of this process, by the paths of their files.
@@ -83,47 +84,47 @@ func (s planStore) prune(before time.Time) {
 	}
 }
 
-// path returns the path of a plan's file, or what stands for it where there is no folder.
-func (s planStore) path(g Graph) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", planRules, graphText(g)))
+// path returns the path of a file, or what stands for it where there is no folder.
+func (s planStore) path(of string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", planRules, of))
 	return filepath.Join(s.dir, s.card, hex.EncodeToString(sum[:16])+".plan")
 }
 
-// find returns what was kept of a Graph, or nil.
-func (s planStore) find(g Graph) *keptPlan {
+// find returns what was kept of a Graph or an operation, or nil. The error says that the file is damaged.
+func (s planStore) find(of string) (*keptPlan, error) {
 	if s.off {
-		return nil
+		return nil, nil
 	}
-	path := s.path(g)
+	path := s.path(of)
 	kept.Lock()
 	defer kept.Unlock()
 	if p := kept.plans[path]; p != nil {
-		return p
+		return p, nil
 	}
 	if s.dir == "" {
-		return nil
+		return nil, nil
 	}
 	data, err := regular.ReadFile(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	sum, text, _ := bytes.Cut(data, []byte{'\n'})
 	p := &keptPlan{}
-	if string(sum) != hashText(text) || json.Unmarshal(text, p) != nil || p.Of != graphText(g) {
-		return nil
+	if string(sum) != hashText(text) || json.Unmarshal(text, p) != nil || p.Of != of {
+		return nil, fmt.Errorf("%s is damaged", path)
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // it was used
 	s.remember(path, p)
-	return p
+	return p, nil
 }
 
 // keep keeps a plan. A folder that cannot be written costs the next run a compilation and is no error.
-func (s planStore) keep(g Graph, p *keptPlan) {
+func (s planStore) keep(p *keptPlan) {
 	if s.off {
 		return
 	}
-	path := s.path(g)
+	path := s.path(p.Of)
 	kept.Lock()
 	defer kept.Unlock()
 	s.remember(path, p)
@@ -142,7 +143,7 @@ func (s planStore) drop(g Graph) {
 	if s.off {
 		return
 	}
-	path := s.path(g)
+	path := s.path(graphText(g))
 	kept.Lock()
 	defer kept.Unlock()
 	delete(kept.plans, path)
@@ -185,7 +186,49 @@ func (p *graphPlan) keep(in planStore, g Graph) {
 	text = text[:min(get(s, p.plan, planJSON, typeChar, text), len(text))]
 	if s.err == nil && len(text) > 0 {
 		plan := strings.TrimRight(string(text), "\x00")
-		in.keep(g, &keptPlan{Of: graphText(g), Engine: p.engine, Notes: p.notes, Plan: plan})
+		in.keep(&keptPlan{Of: graphText(g), Engine: p.engine, Notes: p.notes, Plan: plan})
 	}
 	s.err = nil // a version that does not write it plans again
+}
+
+// Measured names all that the time of an algorithm depends on: the versions of the libraries and of the driver, and
+// the kind of GPU.
+func (l *Libraries) Measured() string { return l.measured }
+
+// Choice returns the choice for an operation that was kept beside the plans, or "". The error says that its file is
+// damaged.
+func (l *Libraries) Choice(of string) (string, error) {
+	p, err := l.choices.find(of)
+	if p == nil {
+		return "", err
+	}
+	return p.Plan, nil
+}
+
+// KeepChoice keeps the choice for an operation.
+func (l *Libraries) KeepChoice(of, choice string) { l.choices.keep(&keptPlan{Of: of, Plan: choice}) }
+
+// Try begins the trial of several plans of a Graph, which EndTry ends.
+func (l *Libraries) Try() {
+	if l.dnn != nil {
+		l.dnn.trying = true
+	}
+}
+
+// EndTry frees the plans that were made since Try, but for the first of each Graph and that of a number. No recorded
+// program may execute the others.
+func (l *Libraries) EndTry(number int) (err error) {
+	d := l.dnn
+	if d == nil {
+		return nil
+	}
+	for _, g := range d.tried {
+		if _, n := g.kind(); n != 0 && n != number {
+			err = errors.Join(err, d.plans[g].made.free())
+			delete(d.plans, g)
+			d.kept.drop(g)
+		}
+	}
+	d.trying, d.tried = false, nil
+	return err
 }

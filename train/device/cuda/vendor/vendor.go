@@ -32,6 +32,9 @@ type Found struct {
 type Libraries struct {
 	blas *blas
 	dnn  *dnn
+
+	measured string    // see Measured
+	choices  planStore // see Choice
 }
 
 // Open opens the libraries that work with a driver for the given CUDA version (13000 is 13.0).
@@ -55,6 +58,8 @@ func Open(find Find, driver int, card string, stream uintptr) (*Libraries, []Fou
 		l.dnn = dnn
 		dnn.kept = newPlanStore(fmt.Sprintf("%s, CUDA %d, %s", foundDnn.Version, driver, card))
 	}
+	l.measured = fmt.Sprintf("cuDNN %s, cuBLASLt %s, CUDA %d, %s", foundDnn.Version, foundBlas.Version, driver, card)
+	l.choices = newPlanStore(l.measured)
 	return l, []Found{foundBlas, foundDnn}
 }
 

@@ -187,10 +187,11 @@ int bad(const std::string &text) {
   return complain(CUDNN_STATUS_BAD_PARAM, "cuDNN: " + text);
 }
 
-// The engines that the heuristic proposes. For F32 only the last may be taken: the others are not
-// deterministic, round the arguments, or want too much workspace. For BF16 it is the one that rounds
+// The engines that the heuristic proposes. For F32 only engine_good may be taken: the others are not
+// deterministic, round the arguments, or want too much workspace. For BF16 it is the two that round
 // the arguments, which loses nothing, on tensor cores.
-enum { engine_unsteady, engine_rounding, engine_greedy, engine_good, engines };
+enum { engine_unsteady, engine_rounding, engine_greedy, engine_good, engine_second, engines };
+bool rounds(int engine) { return engine == engine_rounding || engine == engine_second; }
 const int64_t own_workspace = 512;
 
 int64_t dim(const Desc *t, int i) { return t->one<int64_t>(902, i); }
@@ -614,7 +615,7 @@ HG_API int cudnnBackendGetAttribute(void *p, int attribute, int type, int64_t ro
     int32_t *to = (int32_t *)values;
     *count = 0;
     if (d->engine == engine_unsteady) to[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
-    if (d->engine == engine_rounding) {
+    if (rounds(d->engine)) {
       if (cores) to[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       to[(*count)++] = CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     }
@@ -668,7 +669,7 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
     bool to_x = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
     bool to_w = s.kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
     auto add = [&](int a) { return image(*j, known, pointers, o->ref(a), text); };
-    if (multiplies(o) && config->engine != engine_rounding) text = "an algorithm runs that is to be refused";
+    if (multiplies(o) && !rounds(config->engine)) text = "an algorithm runs that is to be refused";
     if (o->kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR) { // y is the memory of x
       int x = add(2200), y = add(2201);
       Image &to = j->images[y];
@@ -696,9 +697,9 @@ HG_API int cudnnBackendExecute(void *handle, void *plan, void *pack) {
         s.pad[k] = o->ref(n[0])->one<int64_t>(105, k);
       }
       s.x = add(n[1]), s.w = add(n[2]), s.y = add(n[3]), s.alpha = o->one<float>(n[4]), s.beta = o->one<float>(n[5]);
-      // For BF16 the one that rounds is right, and the others use no tensor cores.
+      // For BF16 those that round are right, and the others use no tensor cores.
       bool short_in = j->images[to_x ? s.y : s.x].is_short; // what is read: a result may be an intermediate
-      if (config->engine != (short_in ? engine_rounding : engine_good))
+      if (short_in ? !rounds(config->engine) : config->engine != engine_good)
         text = "an algorithm runs that is to be refused";
     }
     j->steps.push_back(s);

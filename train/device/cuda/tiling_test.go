@@ -3,16 +3,13 @@ package cuda_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"hgld/internal/testing/effort"
 	"hgld/internal/testing/must"
 	"hgld/train/device"
 	"hgld/train/device/cuda"
-	"hgld/train/device/cuda/vendor"
 	"hgld/train/device/testing/conformance"
-	"hgld/train/device/testing/emu"
 )
 
 // Large tiles and other splits give right products too. Unasked, the suite's shapes have tiles of
@@ -88,7 +85,7 @@ func TestVendorPlanIsChosenByNumber(t *testing.T) {
 	for plan, want := range map[int]int{1: 1, 2: 0} {
 		t.Run(fmt.Sprint("cublaslt ", plan), func(t *testing.T) {
 			v := openVendor(t, "all")
-			v.Choose(cuda.Choices{Plan: plan})
+			v.Choose(cuda.Choices{Way: cuda.ByWay(fmt.Sprint("cublaslt ", plan))})
 			v.product(t, device.F32, 7)
 			if got, _ := v.queued(); got != want || len(*v.told) != 1-want {
 				t.Errorf("%d products by the library, want %d; told %q", got, want, *v.told)
@@ -98,42 +95,11 @@ func TestVendorPlanIsChosenByNumber(t *testing.T) {
 	for plan, want := range map[int]int{1: 1, 31: 0} {
 		t.Run(fmt.Sprint("cudnn ", plan), func(t *testing.T) {
 			v := openVendor(t, "all")
-			v.Choose(cuda.Choices{Plan: plan})
+			v.Choose(cuda.Choices{Way: cuda.ByWay(fmt.Sprint("cudnn ", plan))})
 			v.convolve(t, 4)
 			if _, got := v.queued(); got != want || len(*v.told) != 1-want {
 				t.Errorf("%d convolutions by the library, want %d; told %q", got, want, *v.told)
 			}
 		})
-	}
-}
-
-// The walk of the choices ends at the library's last plan: of the imitations two for a product, and
-// for a convolution in BF16 two of each way of asking.
-func TestWalkOfChoicesReachesEveryVendorPlan(t *testing.T) {
-	if conformance.OnCard() {
-		t.Skip("needs the imitations of NVIDIA's libraries")
-	}
-	t.Setenv(vendor.PlansVariable, "off") // not those that another process keeps
-	w := newWalk(newMeasure(t, emu.BuildVendor(t)))
-	for _, shape := range append(w.convolutionShapes(), w.productShapes()...) {
-		shape(w)
-	}
-	if len(w.Rows) != 6 || !w.products || !w.convolutions {
-		t.Fatalf("%d rows, libraries %v and %v", len(w.Rows), w.products, w.convolutions)
-	}
-	for _, f := range w.Rows {
-		if f.First == nil || f.Plan.Ms > f.First.Ms || f.Best.Ms > f.Rule.Ms || f.Best.Ms <= 0 ||
-			!strings.HasSuffix(f.First.Choice, "plan 0") {
-			t.Errorf("%+v, library %+v, its best %+v", f, f.First, f.Plan)
-		}
-	}
-	w.b.UseLibraries(true)
-	w.b.ForgetTold()
-	w.fell = false
-	w.b.Choose(cuda.Choices{Plan: 2})
-	x, y := w.array(8, 8), w.array(8, 8)
-	w.b.MatMul(y, x, x, device.Mul{Alpha: 1})
-	if !w.fell {
-		t.Error("a plan that there is not was taken")
 	}
 }
