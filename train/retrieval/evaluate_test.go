@@ -248,6 +248,23 @@ func TestUploadNamesTheRowThatIsNotFinite(t *testing.T) {
 	}
 }
 
+// Rows that keep their lengths are refused if the product of two as long is infinite in float32.
+func TestRowsTooLongForFloat32AreNamed(t *testing.T) {
+	const longest = 1.8446743e19 // its square is the largest number of float32
+	for _, device := range []device.Backend{cpu.New(1), sortingDevice{cpu.New(1)}} {
+		for _, long := range []struct {
+			length float32
+			unit   bool
+			fails  bool
+		}{{longest, false, false}, {1.001 * longest, false, true}, {1e30, true, false}} {
+			_, err := SideOf(device, &Matrix{2, []float32{1, 0, 0, long.length}}, long.unit)
+			if failed := err != nil && strings.Contains(err.Error(), "embedding 1 has length 1.8e+19"); failed != long.fails {
+				t.Errorf("%v: error %v", long, err)
+			}
+		}
+	}
+}
+
 // Rows are checked on all threads; the first that is not finite is named all the same.
 func TestUploadNamesTheFirstOfManyRows(t *testing.T) {
 	values := make([]float32, 4000)

@@ -43,9 +43,8 @@ func panelRows(rows, cols int) int {
 }
 
 // Store checks all rows of v on all threads. If unit is set, rows are scaled to unit length
-// whenever they are read; all-zero rows stay zero. A row that is not finite is an error that
-// names it, because its scores would have no order. v is read by several goroutines at once, for
-// as long as the result is used.
+// whenever they are read; all-zero rows stay zero. A row whose scores would have no order, since they are not finite,
+// is an error that names it. v is read by several goroutines at once, for as long as the result is used.
 func Store(v Vectors, unit bool) (*FileVectors, error) {
 	s := &FileVectors{from: v}
 	if s.rows, s.cols = v.Rows(); s.rows == 0 || s.cols == 0 {
@@ -62,9 +61,8 @@ func Store(v Vectors, unit bool) (*FileVectors, error) {
 			return nil, err
 		}
 		for row := lo; row < lo+len(part)/s.cols; row++ {
-			if sum := squares[row]; sum-sum != 0 {
-				column := notFinite(part[(row-lo)*s.cols:][:s.cols])
-				return nil, fmt.Errorf("embedding %d has a value that is not finite (column %d)", row, column)
+			if !ranks(squares[row], unit) {
+				return nil, noOrder(row, part[(row-lo)*s.cols:][:s.cols])
 			}
 		}
 	}

@@ -39,8 +39,8 @@ func (m *Matrix) ReadRows(dst []float32, lo int) error {
 // Close does nothing.
 func (m *Matrix) Close() error { return nil }
 
-// Upload copies vectors to the device. If unit is set, it scales rows to unit length. A row that
-// is not finite is an error that names it, because its scores would have no order.
+// Upload copies vectors to the device. If unit is set, it scales rows to unit length. A row whose scores would have no
+// order, since they are not finite, is an error that names it.
 func Upload(b device.Backend, v Vectors, unit bool) (a device.Array, err error) {
 	rows, cols := v.Rows()
 	if rows == 0 || cols == 0 {
@@ -75,8 +75,8 @@ func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 		if err := v.ReadRows(part, lo); err != nil {
 			return err
 		}
-		if at := prepare(part, cols, unit); at >= 0 {
-			return fmt.Errorf("embedding %d has a value that is not finite (column %d)", lo+at/cols, at%cols)
+		if row := prepare(part, cols, unit); row >= 0 {
+			return noOrder(lo+row, part[row*cols:][:cols])
 		}
 		if there {
 			continue
@@ -89,50 +89,59 @@ func upload(b device.Backend, a device.Array, v Vectors, unit bool) error {
 	return nil
 }
 
-// prepare scales rows to unit length if unit is set, on all threads. It returns the index of the
-// first value that is not finite, or −1.
+// prepare scales rows to unit length if unit is set, on all threads. It returns the first row that cannot be ranked,
+// or −1.
 func prepare(part []float32, cols int, unit bool) int {
 	threads := runtime.GOMAXPROCS(0)
 	rows := len(part) / cols
-	share := (rows + threads - 1) / threads * cols
+	share := (rows + threads - 1) / threads
 	first := make([]int, threads)
 	var group sync.WaitGroup
 	for t := range threads {
-		lo := min(t*share, len(part))
-		mine := part[lo:min(lo+share, len(part))]
+		first[t] = -1
 		group.Go(func() {
 			defer crash.Guard()
-			if first[t] = notFinite(mine); first[t] >= 0 {
-				first[t] += lo
-				return
-			}
-			for i := 0; unit && i < len(mine); i += cols {
-				toUnit(mine[i : i+cols])
+			for row := t * share; row < min((t+1)*share, rows); row++ {
+				x := part[row*cols:][:cols]
+				var squares [1]float64
+				sumSquares(squares[:], x, cols)
+				if !ranks(squares[0], unit) {
+					first[t] = row
+					return
+				}
+				if unit {
+					vec.ScaleWide(x, unitScale(squares[0]), x)
+				}
 			}
 		})
 	}
 	group.Wait()
-	for _, at := range first {
-		if at >= 0 {
-			return at
+	for _, row := range first {
+		if row >= 0 {
+			return row
 		}
 	}
 	return -1
 }
 
-// notFinite returns the index of the first NaN or infinity, or −1.
-func notFinite(values []float32) int {
-	for i, x := range values {
-		if x-x != 0 {
-			return i
-		}
+// ranks reports whether the scores of a row with this sum of squares are finite: its values are, and if rows keep
+// their lengths, so are the products of two rows as long as this one in float32.
+func ranks(squares float64, unit bool) bool {
+	if unit {
+		return squares-squares == 0
 	}
-	return -1
+	return squares <= math.MaxFloat32
 }
 
-// toUnit divides a row by its length, in float64. An all-zero row stays zero.
-func toUnit(row []float32) {
-	var sum [1]float64
-	sumSquares(sum[:], row, len(row))
-	vec.ScaleWide(row, unitScale(sum[0]), row)
+// noOrder says why a row cannot be ranked.
+func noOrder(row int, x []float32) error {
+	for column, value := range x {
+		if value-value != 0 {
+			return fmt.Errorf("embedding %d has a value that is not finite (column %d)", row, column)
+		}
+	}
+	var squares [1]float64
+	sumSquares(squares[:], x, len(x))
+	return fmt.Errorf("embedding %d has length %.2g, and in float32 the product of two rows is finite up to length "+
+		"1.8e19; scale rows to unit length, or divide all by one number", row, math.Sqrt(squares[0]))
 }

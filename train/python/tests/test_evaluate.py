@@ -127,6 +127,9 @@ def test_rows_without_a_class(rows: Rows) -> None:
     assert dict(hgld.evaluate(x, missing, intervals=False)) == want
     floats = np.where(y < 0, np.nan, y.astype(np.float64))
     assert dict(hgld.evaluate(x, floats, intervals=False)) == want
+    scalars = [[None if c < 0 else c for c in row] for row in y]  # of numpy, in an array of objects
+    assert dict(hgld.evaluate(x, scalars, intervals=False)) == want
+    assert dict(hgld.evaluate(x, np.ma.masked_array(rows[1], y < 0), intervals=False)) == want
 
 
 def test_numbers_beside_texts_are_the_same_classes_with_and_without_missing_ones(rows: Rows) -> None:
@@ -265,7 +268,6 @@ def test_extra_parents(rows: Rows, hgld_run: Callable[..., Any], files: Path) ->
         "form a tree, and": lambda: hgld.evaluate(
             x, y, extra_parents=[("level0", 1, 2)], independent=True, metrics=["R@1"]
         ),
-        "also is now named extra_parents": lambda: hgld.evaluate(x, y, also=[("level0", 1, 2)]),
         "need a class at every level": lambda: hgld.evaluate(
             x, np.where(np.arange(36)[:, None] > 0, y, [[0, -1]]), extra_parents=[("level0", 1, 2)]
         ),
@@ -280,6 +282,8 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
     broken[4, 2] = np.nan
     for text, call in {
         "embedding 4 has a value that is not finite": lambda: hgld.evaluate(broken, y),
+        r"embeddings: object \[36, 12\], want numbers": lambda: hgld.evaluate(np.ma.masked_invalid(broken), y),
+        "embedding 0 has length .*e\\+30": lambda: hgld.evaluate(x * 1e30, y, normalize=False),
         "did you mean": lambda: hgld.evaluate(x, y, metrics=["R@1", "HAP"]),
         "want one for each": lambda: hgld.evaluate(x, y[:9]),
         "want numbers \\[rows, columns\\]": lambda: hgld.evaluate(x[0], y),

@@ -142,7 +142,6 @@ def evaluate(
     gap: int = 0,
     seed: int = 1,
     threads: int = 0,
-    also: object | None = None,
 ) -> Evaluation:
     """Ranks the gallery for every query by dot product and measures the rankings, as ``hgld eval run`` does.
 
@@ -152,8 +151,8 @@ def evaluate(
 
     Args:
         embeddings: [N, D] vectors of the queries.
-        labels: [N] or [N, L] classes, integers or texts, finest level first. -1, "", None and NaN mean no
-            class, and so do the texts by which data frames write a missing value, as in files of labels. The levels
+        labels: [N] or [N, L] classes, integers or texts, finest level first. -1, "", None, NaN and masked values mean
+            no class, and so do the texts by which data frames write a missing value, as in files of labels. The levels
             must form a tree: a class has one parent.
         gallery: [G, D] vectors to rank; None: the queries, each left out of its own ranking. Queries that all have
             the vector and the classes of a row of the gallery are that row, with a warning, unless self_rows is given.
@@ -178,13 +177,10 @@ def evaluate(
         gap: batch size whose decomposability gap is measured; 0: none.
         seed: of the bootstrap and of the batches of gap.
         threads: 0: one for each processor.
-        also: the former name of extra_parents, an error.
 
     Raises:
         HgldError: an input that cannot be evaluated.
     """
-    if also is not None:
-        raise HgldError("also is now named extra_parents")
     words = [na_values] if isinstance(na_values, str) else [str(word) for word in na_values]
     measures: dict[str, Any] = {
         "ties": ties,
@@ -409,6 +405,8 @@ def _plain(value: object) -> NDArray[Any]:
         if str(tensor.dtype) in ("torch.bfloat16", "torch.float16"):
             tensor = tensor.float()
         value = tensor.cpu().numpy()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        value = value.astype(object).filled(None)
     return np.asarray(value)
 
 
@@ -532,6 +530,8 @@ def _cells(column: NDArray[Any]) -> tuple[list[str], list[int], NDArray[np.int64
 
 def _cell(value: object) -> str:
     """A value as a cell of a table. None, NaN, NaT and NA of pandas are empty; NA is not even unequal to itself."""
+    if hasattr(value, "item"):  # of numpy or torch, in an array of objects
+        value = value.item()
     if value is None or (value == value) is not True:
         return ""
     if isinstance(value, bytes):
