@@ -29,11 +29,13 @@ func noStats(b device.Backend) device.Array {
 	return a
 }
 
-// Measure records n = n²/√n² of the gradients of all groups together. It does not change them.
-func (n *Norm) Measure(b device.Backend, groups ...*Group) {
+// Measure records n = n²/√n² of the gradients of all groups together. It does not change them. flag counts n² if it is
+// not finite, as where any of them is not, so that the step changes nothing.
+func (n *Norm) Measure(b device.Backend, flag device.Array, groups ...*Group) {
 	for i, g := range groups {
 		b.Sums(second(n.squares), g.Grads, device.SquaresAll, float32(min(i, 1)))
 	}
+	b.Guard(flag, second(n.squares))
 	n.overRoot(b, n.Value, second(n.squares), n.squares)
 }
 
@@ -65,13 +67,11 @@ func NewNormClip(b device.Backend, limit float64) *NormClip {
 	}
 }
 
-// Apply sets the factor of the groups. Call it between the backward pass and Step. A norm of NaN
-// sets flag, so that the step changes nothing.
+// Apply measures the norm and sets the factor of the groups. Call it between the backward pass and Step.
 //
 //	m = n + 1e-6    factor = Max / √(Max² + relu(m² − Max²))
 func (c *NormClip) Apply(b device.Backend, flag device.Array, groups ...*Group) {
-	c.Norm.Measure(b, groups...)
-	b.Guard(flag, second(c.Norm.squares))
+	c.Norm.Measure(b, flag, groups...)
 	b.Axpby(c.excess, 1, c.Norm.Value, 1, c.epsilon)
 	b.Sums(second(c.bound), c.excess, device.SquaresAll, 0)
 	b.Axpby(c.excess, 1, second(c.bound), -1, c.limit2)

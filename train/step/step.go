@@ -238,12 +238,9 @@ func (s *Step) record() {
 		s.Objective.memory.after(s.Tape, s.embeddings, s.In.Labels)
 	}
 	network.BeginPart(s.Tape, network.PartOptimizer, "")
-	groups := s.Update.Groups()
 	s.Tape.Do(func(b device.Backend) {
 		b.Guard(guard, s.value.Value)
-		for _, g := range groups {
-			b.Guard(guard, g.Grads)
-		}
+		s.Update.measure(b, guard)
 	})
 	s.Notes.addGuard(s.Tape, guard)
 	s.Tape.Do(func(b device.Backend) { s.Update.apply(b, guard) })

@@ -231,17 +231,24 @@ func (u *Update) prepare(b device.Backend) {
 	}
 }
 
-// apply is the recorded part. It changes nothing while guard is set. Values are clipped before
+// measure is the first recorded part: guard counts gradients that are not finite. Values are clipped before
 // the norm is taken; proxies are not clipped.
-func (u *Update) apply(b device.Backend, guard device.Array) {
+func (u *Update) measure(b device.Backend, guard device.Array) {
+	for _, g := range u.Proxies.Groups {
+		b.Guard(guard, g.Grads)
+	}
 	if u.value != nil {
 		u.value.Apply(b, u.Net.Groups...)
 	}
 	if u.clip != nil {
 		u.clip.Apply(b, guard, u.Net.Groups...)
 	} else {
-		u.norm.Measure(b, u.Net.Groups...)
+		u.norm.Measure(b, guard, u.Net.Groups...)
 	}
+}
+
+// apply is the second. It changes nothing while guard is set.
+func (u *Update) apply(b device.Backend, guard device.Array) {
 	for _, o := range u.all() {
 		o.Step(b, guard)
 	}
