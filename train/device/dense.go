@@ -15,7 +15,7 @@ const (
 
 // Mul holds the constants of MatMul: dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias). op transposes
 // if asked; c is Add or, if that is absent, dst. Arrays of three dimensions are batches of
-// matrices.
+// matrices. With Factor it is dst = Factor∘(Alpha·op(a)·op(b)), element by element.
 type Mul struct {
 	TransA, TransB bool    // transpose a, b
 	Alpha, Beta    float32 // c is not read if Beta is 0
@@ -23,6 +23,7 @@ type Mul struct {
 	Bias           Array   // F32 [columns of dst], or absent
 	Short          Array   // Bias rounded to the type of dst, which a library may add instead; or absent
 	Act            Func    // applied last
+	Factor         Array   // shape, type and row stride of dst, without Bias and Act and with Beta 0; or absent
 	Sums           Array   // with TransA, of matrices: F32 [rows of dst] receives the sums of a's columns; or absent
 }
 
@@ -93,14 +94,15 @@ type Dense interface {
 	// Axpby is dst = a·x + b·y; y may lack leading dimensions of x. With b = 0, y is
 	// not read and may be absent.
 	Axpby(dst Array, a float32, x Array, b float32, y Array)
-	// Scale is dst = s·x; s holds one number, or one per row.
+	// Scale is dst = s·x; s holds one number, or one per row, in F32, or has the shape and type of x.
 	Scale(dst, x, s Array)
 	// Sums is dst = acc·dst + Σ over what k names, in F32.
 	Sums(dst, x Array, k Sum, acc float32)
 	// Act is dst = f(x), element by element.
 	Act(dst, x Array, f Func)
-	// ActGrad is dx = dy·f′(x). For ReLU, x may be the result of Act.
-	ActGrad(dx, dy, x Array, f Func)
+	// ActSlope is Act with slope = f′(x), by which Scale makes the gradient by x of that by f(x). The slope of ReLU
+	// at 0 is 0. dst may be absent. Each result has the same bytes with the other and without.
+	ActSlope(dst, slope, x Array, f Func)
 	// Normalize is dst = x/n for each row, with n = max(‖x‖, eps). norm F32 [rows]
 	// receives n, negative where it is eps; it may be absent.
 	Normalize(dst, norm, x Array, eps float32)

@@ -87,8 +87,16 @@ func (m Mul) Shape(dst, a, b Array) (rows, cols, inner, batch int, fits bool) {
 	}
 	return rows, cols, inner, batch, fits && rowsA == rows && colsB == cols && innerB == inner &&
 		AreVectors(cols, m.Bias) && (m.Sums.Absent() || m.TransA && dst.N == 2 && AreVectors(rows, m.Sums)) &&
-		(m.Add.Absent() || m.Add.Dims == dst.Dims && m.Add.Type == dst.Type && m.Add.Ld == dst.Ld)
+		like(m.Add, dst) && (m.Factor.Absent() || like(m.Factor, dst) && m.Bias.Absent() && m.Beta == 0 && m.Act == Identity)
 }
+
+// like reports whether a is absent or is laid out as dst.
+func like(a, dst Array) bool {
+	return a.Absent() || a.Dims == dst.Dims && a.Type == dst.Type && a.Ld == dst.Ld
+}
+
+// IsEach reports whether the s of Scale has a number for each element of x.
+func IsEach(s, x Array) bool { return s.N == x.N && s.Dims == x.Dims && s.Type == x.Type }
 
 // Windows returns the number of places of a window of k elements in n, with pad more on each side. A stride or a
 // dilation of 0 means 1.

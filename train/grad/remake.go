@@ -26,6 +26,27 @@ func (t *Tape) Remake(v *Var, op func(device.Backend), reads ...*Var) {
 	t.push(entry{remake: r, reads: reads})
 }
 
+// Beside makes a Var that no operation but Backs reads, such as the slope of an activation: op computes its value from
+// reads. now is false if op runs when the first Back reads it, or never. Otherwise the caller computes the value, which
+// may be cheaper beside another. The Var is nil in a detached pass, and its memory is freed after its last Back.
+func (t *Tape) Beside(op func(b device.Backend, v device.Array), reads []*Var, d device.DType, dims ...int) (v *Var,
+	now bool) {
+	if t.detached > 0 {
+		return nil, false
+	}
+	v = &Var{born: len(t.back), done: true}
+	v.root = v
+	t.live = append(t.live, v)
+	if t.holding || t.repeats > 0 {
+		v.Value = t.alloc(d, dims...)
+		return v, true
+	}
+	v.Value = device.Make(nil, 0, d, dims...)
+	v.remake = &remake{op: func(b device.Backend) { op(b, v.Value) }, reads: reads, dropped: true}
+	t.push(entry{remake: v, reads: reads})
+	return v, false
+}
+
 // drop frees the value of v, a root that the forward pass is done with, if the backward pass can
 // restore it.
 func (t *Tape) drop(v *Var) {

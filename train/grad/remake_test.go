@@ -92,3 +92,68 @@ func TestRemadeValuesGiveTheSameGradientInLessMemory(t *testing.T) {
 		t.Errorf("%d bytes before the backward pass, %d with values held: want %d less", less, more, saved)
 	}
 }
+
+// squares is x², and its slope 2x beside it where the tape wants that now.
+func squares(t *grad.Tape, x *grad.Var, made *int) *grad.Var {
+	y := t.New(device.F32, x.Value.Shape()...)
+	slope, now := t.Beside(func(d device.Backend, v device.Array) {
+		*made++
+		d.Axpby(v, 2, x.Value, 0, x.Value)
+	}, []*grad.Var{x}, device.F32, x.Value.Shape()...)
+	t.Do(func(d device.Backend) {
+		times(y.Value, x.Value, x.Value)
+		if now {
+			d.Axpby(slope.Value, 2, x.Value, 0, x.Value)
+		}
+	})
+	t.Back(func(device.Backend) {
+		if dx := t.Into(x); !dx.Absent() {
+			times(dx, t.Grad(y), slope.Value)
+		}
+	}, slope)
+	return y
+}
+
+// What only the backward pass reads is made beside the forward pass by a tape that holds, and by others in the
+// backward pass. The gradients are the same, and a pass without one makes nothing.
+func TestWhatBacksAloneReadIsMadeOnce(t *testing.T) {
+	for _, c := range []struct {
+		hold, detached bool
+		late           int // slopes made by the tape
+	}{{false, false, 4}, {true, false, 0}, {false, true, 0}} {
+		h, made := &host{}, 0
+		tape := grad.NewTape(h, h)
+		if c.hold {
+			tape.Hold()
+		}
+		dx := h.array(0, 0)
+		chain := func() *grad.Var {
+			first := tape.Leaf(h.array(1.5, -0.5), dx)
+			x := first
+			for range 4 {
+				y := squares(tape, x, &made)
+				tape.Done(x)
+				x = y
+			}
+			return x
+		}
+		if c.detached {
+			equal(t, "x¹⁶", tape.Detached(chain).Value, 656.84082, 1.5258789e-05)
+		} else {
+			tape.Backward(chain(), absent)
+			first := made
+			for range 2 {
+				equal(t, "16x¹⁵", dx, 7006.3022, -0.00048828125)
+				tape.Replay()
+			}
+			made = first
+		}
+		if made != c.late {
+			t.Errorf("%+v: the tape made %d slopes, want %d", c, made, c.late)
+		}
+		tape.Free()
+		if h.used != 0 {
+			t.Errorf("%+v: %d bytes leaked", c, h.used)
+		}
+	}
+}

@@ -11,7 +11,7 @@
 //		t.Do(func(b device.Backend) { b.Act(y.Value, x.Value, device.ReLU) })
 //		t.Back(func(b device.Backend) {
 //			if dx := t.Into(x); !dx.Absent() {
-//				b.ActGrad(dx, t.Grad(y), x.Value, device.ReLU)
+//				b.ReluGrad(dx, t.Grad(y), device.GradEpilogue{Mask: x.Value}, 0)
 //			}
 //		}, x)
 //		return y

@@ -8,25 +8,32 @@ import (
 // GELU is x·Φ(x), where Φ is the normal distribution function (Hendrycks and Gimpel, arXiv
 // 1606.08415): the activation of ViT, DeiT and BERT.
 //
-// The gradient reads x, so the result need not be held.
-func GELU(t *grad.Tape, x *grad.Var) *grad.Var { return activate(t, x, device.GELU) }
-
-func activate(t *grad.Tape, x *grad.Var, f device.Func) *grad.Var {
-	y := t.New(x.Value.Type, x.Value.Shape()...)
-	apply := func(b device.Backend) { b.Act(y.Value, x.Value, f) }
-	t.Remake(y, apply, x)
-	t.Do(apply)
+// The gradient reads its slope alone, so neither x nor the result need be held.
+func GELU(t *grad.Tape, x *grad.Var) *grad.Var {
+	y, slope := activate(t, x, device.GELU)
 	t.Back(func(b device.Backend) {
 		if dx := t.Into(x); !dx.Absent() {
-			b.ActGrad(dx, t.Grad(y), x.Value, f)
+			b.Scale(dx, t.Grad(y), slope.Value)
 		}
-	}, x)
+	}, slope)
 	return y
 }
 
-// Activation returns a layer that applies f to each element. The gradient reads x.
-func Activation(f device.Func) Layer {
-	return func(t *grad.Tape, x *grad.Var) *grad.Var { return activate(t, x, f) }
+// activate records f(x). Its slope is for the Back of the caller, from the gradient of the result to that of x; it is
+// nil in a pass without. The result can be computed again from x.
+func activate(t *grad.Tape, x *grad.Var, f device.Func) (y, slope *grad.Var) {
+	y = t.New(x.Value.Type, x.Value.Shape()...)
+	t.Remake(y, func(b device.Backend) { b.Act(y.Value, x.Value, f) }, x)
+	slope, now := t.Beside(func(b device.Backend, v device.Array) { b.ActSlope(device.Array{}, v, x.Value, f) },
+		[]*grad.Var{x}, x.Value.Type, x.Value.Shape()...)
+	t.Do(func(b device.Backend) {
+		if now {
+			b.ActSlope(y.Value, slope.Value, x.Value, f)
+		} else {
+			b.Act(y.Value, x.Value, f)
+		}
+	})
+	return y, slope
 }
 
 // Add records x + y. Both have the same shape.

@@ -32,6 +32,14 @@ func (a *Attention) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return a.Onto
 
 // Onto records residual + Forward(x). residual may be nil.
 func (a *Attention) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
+	y := a.mix(t, x)
+	z := a.Proj.Onto(t, y, residual)
+	t.Done(y)
+	return z
+}
+
+// mix records Forward without Proj.
+func (a *Attention) mix(t *grad.Tape, x *grad.Var) *grad.Var {
 	v := x.Value
 	if v.N != 3 || a.Heads < 1 || v.Dims[2]%a.Heads != 0 {
 		panic(fmt.Sprintf("nn: %d heads over %v", a.Heads, v))
@@ -39,9 +47,7 @@ func (a *Attention) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	qkv := a.QKV.Forward(t, x)
 	y := attend(t, qkv, a.Heads)
 	t.Done(qkv)
-	z := a.Proj.Onto(t, y, residual)
-	t.Done(y)
-	return z
+	return y
 }
 
 // attend records the attention of packed queries, keys and values: [N,T,3D] → [N,T,D].

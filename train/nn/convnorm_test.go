@@ -29,7 +29,7 @@ func relu(t *grad.Tape, x *grad.Var) *grad.Var {
 	t.Do(func(b device.Backend) { b.Act(y.Value, x.Value, device.ReLU) })
 	t.Back(func(b device.Backend) {
 		if dx := t.Into(x); !dx.Absent() {
-			b.ActGrad(dx, t.Grad(y), y.Value, device.ReLU)
+			b.ReluGrad(dx, t.Grad(y), device.GradEpilogue{Mask: y.Value}, 0)
 		}
 	}, y)
 	return y

@@ -26,25 +26,46 @@ func (l *Linear) Forward(t *grad.Tape, x *grad.Var) *grad.Var { return l.Onto(t,
 
 // Onto records residual + Forward(x). residual [..., out] may be nil.
 func (l *Linear) Onto(t *grad.Tape, x, residual *grad.Var) *grad.Var {
+	return l.onto(t, operand{x: x, to: x}, residual)
+}
+
+// after records residual + Forward(f(x)). The product that computes the gradient by f(x) multiplies it by the slope.
+func (l *Linear) after(t *grad.Tape, x *grad.Var, f device.Func, residual *grad.Var) *grad.Var {
+	a := operand{to: x}
+	a.x, a.slope = activate(t, x, f)
+	y := l.onto(t, a, residual)
+	t.Done(a.x)
+	return y
+}
+
+// operand is what a linear layer reads.
+type operand struct {
+	x     *grad.Var
+	slope *grad.Var // of an activation before the layer, or nil
+	to    *grad.Var // receives the gradient: what the activation read, or x
+}
+
+func (l *Linear) onto(t *grad.Tape, x operand, residual *grad.Var) *grad.Var {
 	if l.Gamma != nil {
 		return l.scaled(t, x, residual)
 	}
 	var bias *grad.Var
 	var short device.Array
 	if l.Bias != nil {
-		bias, short = l.Bias.Var(t), l.Bias.As(t, x.Value.Type).Value
+		bias, short = l.Bias.Var(t), l.Bias.As(t, x.x.Value.Type).Value
 	}
-	return affine(t, x, l.Weight.As(t, x.Value.Type), bias, residual, short)
+	return affine(t, x, l.Weight.As(t, x.x.Value.Type), bias, residual, short)
 }
 
 // Affine records x·wᵀ + bias + residual over the last axis: x [..., in], w [out, in], bias
 // [out] or nil, residual [..., out] or nil. The result [..., out] has the type of x.
 func Affine(t *grad.Tape, x, w, bias, residual *grad.Var) *grad.Var {
-	return affine(t, x, w, bias, residual, device.Array{})
+	return affine(t, operand{x: x, to: x}, w, bias, residual, device.Array{})
 }
 
-// affine is Affine. short is the bias in the type of x, or absent.
-func affine(t *grad.Tape, x, w, bias, residual *grad.Var, short device.Array) *grad.Var {
+// affine is Affine. short is the bias in the type of x, or absent. One of x and the slope is read at a time.
+func affine(t *grad.Tape, from operand, w, bias, residual *grad.Var, short device.Array) *grad.Var {
+	x := from.x
 	dims := append([]int(nil), x.Value.Shape()...)
 	dims[len(dims)-1] = w.Value.Dims[0]
 	y := t.New(x.Value.Type, dims...)
@@ -55,9 +76,6 @@ func affine(t *grad.Tape, x, w, bias, residual *grad.Var, short device.Array) *g
 	t.Do(func(b device.Backend) { b.MatMul(matrix(y.Value), matrix(x.Value), w.Value, m) })
 	t.Back(func(b device.Backend) {
 		dy := matrix(t.Grad(y))
-		if dx, acc := t.Onto(x); !dx.Absent() {
-			b.MatMul(matrix(dx), dy, w.Value, device.Mul{Alpha: 1, Beta: acc})
-		}
 		var db device.Array
 		var add float32
 		if bias != nil {
@@ -76,6 +94,22 @@ func affine(t *grad.Tape, x, w, bias, residual *grad.Var, short device.Array) *g
 		if residual != nil {
 			t.Pass(b, y, residual)
 		}
-	}, x, w)
+	}, x)
+	reads := []*grad.Var{w}
+	if from.slope != nil {
+		reads = append(reads, from.slope)
+	}
+	t.Back(func(b device.Backend) { from.back(t, b, matrix(t.Grad(y)), w.Value) }, reads...)
 	return y
+}
+
+// back computes the gradient dy·w by what the layer or the activation before it reads.
+func (from operand) back(t *grad.Tape, b device.Backend, dy, w device.Array) {
+	if from.slope == nil {
+		if dx, acc := t.Onto(from.to); !dx.Absent() {
+			b.MatMul(matrix(dx), dy, w, device.Mul{Alpha: 1, Beta: acc})
+		}
+	} else if dx := t.Into(from.to); !dx.Absent() {
+		b.MatMul(matrix(dx), dy, w, device.Mul{Alpha: 1, Factor: matrix(from.slope.Value)})
+	}
 }

@@ -8,7 +8,7 @@ import (
 // scaled is γ(x·Wᵀ + b) + residual over the last axis: LayerScale (Touvron et al., "Going deeper
 // with Image Transformers", ICCV 2021) after a linear layer. γ is folded into W and b, which
 // costs a pass over the weights and none over the tokens.
-func (l *Linear) scaled(t *grad.Tape, x, residual *grad.Var) *grad.Var {
+func (l *Linear) scaled(t *grad.Tape, x operand, residual *grad.Var) *grad.Var {
 	w, bias, gamma := l.Weight.Var(t), l.Bias.Var(t), l.Gamma.Var(t)
 	d := gamma.Value.Len()
 	wf, bf := t.New(device.F32, w.Value.Shape()...), t.New(device.F32, d)
@@ -38,8 +38,8 @@ func (l *Linear) scaled(t *grad.Tape, x, residual *grad.Var) *grad.Var {
 	}, mean, variance)
 	t.Done(mean)
 	t.Done(variance)
-	short := convert(t, wf, x.Value.Type)
-	y := Affine(t, x, short, bf, residual)
+	short := convert(t, wf, x.x.Value.Type)
+	y := affine(t, x, short, bf, residual, device.Array{})
 	if short != wf {
 		t.Done(short)
 	}

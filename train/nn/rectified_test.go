@@ -214,7 +214,7 @@ func TestTrainedUnitsEqualTheirParts(t *testing.T) {
 			} else {
 				y = nn.Add(tape, norm.Forward(tape, conv.Forward(tape, from)), residual)
 				if act != device.Identity {
-					y = nn.Activation(act)(tape, y)
+					y = relu(tape, y)
 				}
 			}
 			tape.Backward(y, up)

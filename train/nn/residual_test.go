@@ -62,3 +62,28 @@ func TestResidualsAreAddedInProducts(t *testing.T) {
 		}
 	}
 }
+
+// A block that computes only the tokens in front gives their values and all gradients of a whole block, but for
+// roundings in another order.
+func TestFrontIsTheFirstTokensOfABlock(t *testing.T) {
+	run := func(front func(*nn.Block, *grad.Tape, *grad.Var) *grad.Var) map[string][]float32 {
+		b := backend()
+		s := nn.NewStore()
+		block := nn.NewBlock(s.Group("all"), 8, 2, 16, 1e-6)
+		s.Build(b, 3)
+		r := rand.New(rand.NewPCG(4, 5))
+		tape := grad.NewTape(b, device.NewArena(b))
+		x := tape.Leaf(upload(b, normal(r, 80), 2, 5, 8), device.New(b, device.F32, 2, 5, 8))
+		y := tape.Keep(front(block, tape, x))
+		tape.Backward(y, upload(b, normal(r, 16), 2, 8))
+		tape.Replay()
+		all := nntest.Gradients[float32](t, s, b)
+		all["y"], all["dx"] = download(t, b, y.Value), download(t, b, x.Grad)
+		return all
+	}
+	got := run(func(l *nn.Block, t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, l.Front(t, x, 2), 1) })
+	want := run(func(l *nn.Block, t *grad.Tape, x *grad.Var) *grad.Var { return nn.Token(t, l.Forward(t, x), 1) })
+	for name := range want {
+		nntest.Near(t, name, got[name], want[name], 2e-6)
+	}
+}

@@ -9,12 +9,17 @@ import (
 
 // Token takes token i of each row: [N,T,D] → [N,D].
 func Token(t *grad.Tape, x *grad.Var, i int) *grad.Var {
+	return t.View(tokens(t, x, i, 1), x.Value.Dims[0], x.Value.Dims[2])
+}
+
+// tokens takes k tokens of each row from token i on: [N,T,D] → [N,k,D].
+func tokens(t *grad.Tape, x *grad.Var, i, k int) *grad.Var {
 	n, d := x.Value.Dims[0], x.Value.Dims[2]
-	y := t.New(x.Value.Type, n, d)
-	token := func(all device.Array) device.Array {
-		return all.Reshape(n, all.Len()/n).ColRange(i*d, (i+1)*d)
+	y := t.New(x.Value.Type, n, k, d)
+	part := func(all device.Array) device.Array {
+		return all.Reshape(n, all.Len()/n).ColRange(i*d, (i+k)*d)
 	}
-	t.Do(func(b device.Backend) { b.Copy(y.Value, token(x.Value)) })
+	t.Do(func(b device.Backend) { b.Copy(y.Value.Reshape(n, k*d), part(x.Value)) })
 	t.Back(func(b device.Backend) {
 		dx, acc := t.Onto(x)
 		if dx.Absent() {
@@ -23,8 +28,8 @@ func Token(t *grad.Tape, x *grad.Var, i int) *grad.Var {
 		if acc == 0 {
 			b.Fill(dx, 0)
 		}
-		into := token(dx)
-		b.Axpby(into, 1, into, 1, t.Grad(y))
+		into := part(dx)
+		b.Axpby(into, 1, into, 1, t.Grad(y).Reshape(n, k*d))
 	})
 	return y
 }
@@ -43,15 +48,13 @@ func AddPositions(t *grad.Tape, x *grad.Var, p *Param) *grad.Var {
 	})
 	t.Back(func(b device.Backend) {
 		dy := t.Grad(y)
-		if dx := t.Into(x); !dx.Absent() {
-			b.Copy(dx, dy)
-		}
 		if dp, acc := t.Onto(v); !dp.Absent() {
 			if acc == 0 && dp.Len() > used {
 				b.Fill(dp, 0)
 			}
 			b.Sums(first(dp, used), dy.Reshape(n, used), device.SumCols, acc)
 		}
+		t.Pass(b, y, x)
 	})
 	return y
 }

@@ -13,11 +13,10 @@ func (b *Backend) Act(dst, x device.Array, f device.Func) {
 	split(b, l.count, l.grain(), actTask{dst, x, f, l})
 }
 
-// ActGrad computes dx = dy·f′(x). dx may be dy. For ReLU, x may also be the result of Act,
-// because it is positive at the same elements.
-func (b *Backend) ActGrad(dx, dy, x device.Array, f device.Func) {
-	l := linesOf("ActGrad", dx, dy, x)
-	split(b, l.count, l.grain(), actGradTask{dx, dy, x, f, l})
+// ActSlope computes slope = f′(x), and dst = f(x) unless dst is absent. dst may be x.
+func (b *Backend) ActSlope(dst, to, x device.Array, f device.Func) {
+	l := linesOf("ActSlope", to, x, dst)
+	split(b, l.count, l.grain(), slopeTask{dst, to, x, f, l})
 }
 
 type actTask struct {
@@ -33,16 +32,20 @@ func (t *actTask) span(_, lo, hi int) {
 	}
 }
 
-type actGradTask struct {
-	dx, dy, x device.Array
-	f         device.Func
-	l         lines
+type slopeTask struct {
+	dst, to, x device.Array
+	f          device.Func
+	l          lines
 }
 
-func (t *actGradTask) span(_, lo, hi int) {
-	dx, dy, x := f32(t.dx), f32(t.dy), f32(t.x)
+func (t *slopeTask) span(_, lo, hi int) {
+	dst, to, x := f32(t.dst), f32(t.to), f32(t.x)
 	for i := lo; i < hi; i++ {
-		slope(t.l.of(dx, &t.dx, i), t.l.of(dy, &t.dy, i), t.l.of(x, &t.x, i), t.f)
+		from := t.l.of(x, &t.x, i)
+		slope(t.l.of(to, &t.to, i), from, t.f)
+		if dst != nil {
+			activate(t.l.of(dst, &t.dst, i), from, t.f)
+		}
 	}
 }
 
@@ -64,19 +67,21 @@ func activate(dst, x []float32, f device.Func) {
 	}
 }
 
-func slope(dx, dy, x []float32, f device.Func) {
-	dx, dy = dx[:len(x)], dy[:len(x)]
+func slope(to, x []float32, f device.Func) {
+	to = to[:len(x)]
+	for i := range to {
+		to[i] = 1
+	}
 	switch f {
 	case device.Identity:
-		copy(dx, dy)
 	case device.ReLU:
-		vec.Mask(dx, dy, x)
+		vec.Mask(to, to, x)
 	case device.GELU:
-		vec.GELUGrad(dx, dy, x)
+		vec.GELUGrad(to, to, x)
 	case device.GELUTanh:
-		vec.GateGrad(dx, dy, x, tanhScale, tanhScale*tanhCube)
+		vec.GateGrad(to, to, x, tanhScale, tanhScale*tanhCube)
 	case device.QuickGELU:
-		vec.GateGrad(dx, dy, x, quick, 0)
+		vec.GateGrad(to, to, x, quick, 0)
 	default:
 		panic(fmt.Sprintf("cpu: unknown activation %d", f))
 	}

@@ -141,7 +141,7 @@ func (p *product) tile(c, a, b []float32, i, j int) {
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch, fits := m.Shape(dst, x, y)
 	if !fits {
-		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums))
+		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums, m.Factor))
 	}
 	p := product{
 		c: f32(dst), a: f32(x), b: f32(y), transA: m.TransA, transB: m.TransB,
@@ -154,6 +154,9 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	}
 	b.usePacked(&p, batch, origin{y.Buf, y.Off})
 	b.products(batch, p)
+	if !m.Factor.Absent() {
+		b.Scale(dst, dst, m.Factor)
+	}
 	if !m.Sums.Absent() {
 		b.Sums(m.Sums, x, device.SumCols, 0)
 	}

@@ -5,8 +5,13 @@ import (
 	"hgld/train/device"
 )
 
-// Scale computes dst = s·x, where s is one number, or one per row of x. dst may be x.
+// Scale computes dst = s·x, where s is one number, or one per row or element of x. dst may be x or s.
 func (b *Backend) Scale(dst, x, s device.Array) {
+	if device.IsEach(s, x) {
+		l := linesOf("Scale", dst, x, s)
+		split(b, l.count, l.grain(), scaleEachTask{dst, x, s, l})
+		return
+	}
 	l := linesOf("Scale", dst, x)
 	if s.Len() == 1 {
 		split(b, l.count, l.grain(), multiplyTask{dst: dst, x: x, a: f32(s)[0], l: l})
@@ -32,6 +37,18 @@ func (t *multiplyTask) span(_, lo, hi int) {
 	}
 }
 
+type scaleEachTask struct {
+	dst, x, s device.Array
+	l         lines
+}
+
+func (t *scaleEachTask) span(_, lo, hi int) {
+	dst, x, s := f32(t.dst), f32(t.x), f32(t.s)
+	for i := lo; i < hi; i++ {
+		multiplyEach(t.l.of(dst, &t.dst, i), t.l.of(x, &t.x, i), t.l.of(s, &t.s, i))
+	}
+}
+
 type scaleRowsTask struct {
 	dst, x matrix
 	s      []float32
@@ -45,3 +62,11 @@ func (t *scaleRowsTask) span(_, lo, hi int) {
 
 // multiply computes dst = a·x.
 func multiply(dst []float32, a float32, x []float32) { vec.Scale(dst, a, x) }
+
+// multiplyEach computes dst = x∘s.
+func multiplyEach(dst, x, s []float32) {
+	dst, s = dst[:len(x)], s[:len(x)]
+	for i, v := range x {
+		dst[i] = v * s[i]
+	}
+}

@@ -1,5 +1,5 @@
-// act: dst = f(x), and dx = dy·f′(x). Reads an element of each input and writes one. Of many elements in
-// BF16 a block looks f or f′ up in a table that it makes first: the bytes are the same.
+// act: dst = f(x), and slope = f′(x). Reads an element and writes one of each result. Of many elements in
+// BF16 a block looks both up in a table that it makes first: the bytes are the same.
 // Reference: ../reference/act.go
 #include "act.h"
 #include "map.h"
@@ -24,11 +24,10 @@ template <int F, class T> HG_DEVICE void forward(T *dst, i64 ldd, const T *x, i6
   hg_map(dst, ldd, in, ld, rows, width, [](const float(&v)[1]) { return hg_act(v[0], F); });
 }
 
-template <int F, class T>
-HG_DEVICE void back(T *dx, i64 ldd, const T *dy, i64 ldy, const T *x, i64 ldx, i64 rows, i64 width) {
-  const T *const in[] = {dy, x};
-  const i64 ld[] = {ldy, ldx};
-  hg_map(dx, ldd, in, ld, rows, width, [](const float(&v)[2]) { return hg_act_grad(v[0], v[1], F); });
+template <int F, class T> HG_DEVICE void bend(T *slope, i64 lds, const T *x, i64 ldx, i64 rows, i64 width) {
+  const T *const in[] = {x};
+  const i64 ld[] = {ldx};
+  hg_map(slope, lds, in, ld, rows, width, [](const float(&v)[1]) { return hg_slope(v[0], F); });
 }
 
 HG_KERNELS(256, act, (T *dst, i64 ldd, const T *x, i64 ldx, i64 rows, i64 width, int f),
@@ -36,9 +35,9 @@ HG_KERNELS(256, act, (T *dst, i64 ldd, const T *x, i64 ldx, i64 rows, i64 width,
   HG_EACH(forward, f, dst, ldd, x, ldx, rows, width)
 }
 
-HG_KERNELS(256, act_grad, (T *dx, i64 ldd, const T *dy, i64 ldy, const T *x, i64 ldx, i64 rows, i64 width, int f),
-           (dx, ldd, dy, ldy, x, ldx, rows, width, f)) {
-  HG_EACH(back, f, dx, ldd, dy, ldy, x, ldx, rows, width)
+HG_KERNELS(256, act_slope, (T *slope, i64 lds, const T *x, i64 ldx, i64 rows, i64 width, int f),
+           (slope, lds, x, ldx, rows, width, f)) {
+  HG_EACH(bend, f, slope, lds, x, ldx, rows, width)
 }
 
 // The table has the arguments from 2^−14 to 2^5 and their negatives. One has 16 bits, so there are few.
@@ -66,53 +65,47 @@ HG_DEVICE bool places(f4 raw, u32 (&at)[8]) {
   return most < ARGUMENTS;
 }
 
-// value is f(x), or f′(x) of a gradient.
-template <bool GRADIENT, int F> HG_DEVICE float value(float x) {
-  return GRADIENT ? hg_act_grad(1.f, x, F) : hg_act(x, F);
+// put writes the i-th eight elements.
+HG_DEVICE void put(bf16 *to, i64 i, const u32 (&words)[4]) {
+  ((f4 *)to)[i] = {__uint_as_float(words[0]), __uint_as_float(words[1]), __uint_as_float(words[2]), __uint_as_float(words[3])};
 }
 
-// look is dst = f(x), or dst = dy·f′(x).
-template <bool GRADIENT, int F>
-HG_DEVICE void look(float (&table)[ARGUMENTS], bf16 *dst, const bf16 *dy, const bf16 *x, i64 n) {
-  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) table[i] = value<GRADIENT, F>(argument(i));
+// look is dst = f(x) and slope = f′(x), where these are not null. An entry of the table has both, f(x) in the low half.
+template <int F> HG_DEVICE void look(u32 (&table)[ARGUMENTS], bf16 *dst, bf16 *slope, const bf16 *x, i64 n) {
+  for (u32 i = threadIdx.x; i < ARGUMENTS; i += blockDim.x) {
+    float v = argument(i);
+    table[i] = hg_pair(dst ? hg_act(v, F) : 0.f, slope ? hg_slope(v, F) : 0.f);
+  }
   __syncthreads();
   for (i64 i = hg_index(); i < n / 8; i += hg_stride()) {
     f4 raw = ((const f4 *)x)[i];
-    float v[8], d[8];
-    u32 at[8];
+    u32 at[8], low[4], high[4];
     if (places(raw, at)) {
 #pragma unroll
-      for (int e = 0; e < 8; e++) v[e] = table[at[e]];
+      for (int e = 0; e < 4; e++) {
+        u32 first = table[at[2 * e]], second = table[at[2 * e + 1]];
+        low[e] = (first & 0xffff) | second << 16, high[e] = first >> 16 | (second & 0xffff0000u);
+      }
     } else {
+      float v[8];
       hg_unpack(raw, v);
 #pragma unroll
-      for (int e = 0; e < 8; e++) v[e] = value<GRADIENT, F>(v[e]);
+      for (int e = 0; e < 4; e++) {
+        low[e] = hg_pair(hg_act(v[2 * e], F), hg_act(v[2 * e + 1], F));
+        high[e] = hg_pair(hg_slope(v[2 * e], F), hg_slope(v[2 * e + 1], F));
+      }
     }
-    if (GRADIENT) {
-      hg_unpack(((const f4 *)dy)[i], d);
-#pragma unroll
-      for (int e = 0; e < 8; e++) v[e] *= d[e];
-    }
-    ((f4 *)dst)[i] = hg_pack(v);
+    if (dst) put(dst, i, low);
+    if (slope) put(slope, i, high);
   }
-  for (i64 i = n / 8 * 8 + hg_index(); i < n; i += hg_stride())
-    dst[i] = value<GRADIENT, F>(x[i]) * (GRADIENT ? dy[i] : 1.f);
+  for (i64 i = n / 8 * 8 + hg_index(); i < n; i += hg_stride()) {
+    float v = x[i];
+    if (dst) dst[i] = hg_act(v, F);
+    if (slope) slope[i] = hg_slope(v, F);
+  }
 }
 
-template <int F> HG_DEVICE void look_forward(float (&table)[ARGUMENTS], bf16 *dst, const bf16 *x, i64 n) {
-  look<false, F>(table, dst, nullptr, x, n);
-}
-
-template <int F> HG_DEVICE void look_back(float (&table)[ARGUMENTS], bf16 *dx, const bf16 *dy, const bf16 *x, i64 n) {
-  look<true, F>(table, dx, dy, x, n);
-}
-
-HG_KERNEL(256, act_table_bf16, bf16 *dst, const bf16 *x, i64 n, int f) {
-  HG_SHARED(float, table, [ARGUMENTS]);
-  HG_EACH_GELU(look_forward, f, table, dst, x, n)
-}
-
-HG_KERNEL(256, act_grad_table_bf16, bf16 *dx, const bf16 *dy, const bf16 *x, i64 n, int f) {
-  HG_SHARED(float, table, [ARGUMENTS]);
-  HG_EACH_GELU(look_back, f, table, dx, dy, x, n)
+HG_KERNEL(256, act_table_bf16, bf16 *dst, bf16 *slope, const bf16 *x, i64 n, int f) {
+  HG_SHARED(u32, table, [ARGUMENTS]);
+  HG_EACH_GELU(look, f, table, dst, slope, x, n)
 }

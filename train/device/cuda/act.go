@@ -7,26 +7,29 @@ import (
 )
 
 // Act computes dst = f(x).
-func (b *Backend) Act(dst, x device.Array, f device.Func) {
-	l := linesOf("Act", dst, x)
-	if b.tabled(l, f, dst, x) {
-		b.op("Act").active(dst).active(x).i64(l.width).i32(known(f)).run("act", "act_table", tableBlocks, 256, 0)
-		return
-	}
-	b.op("Act").active(dst).i64(stride(dst)).active(x).i64(stride(x)).i64(l.rows).i64(l.width).i32(known(f)).
-		run("act", "act", l.blocks(), 256, 0)
+func (b *Backend) Act(dst, x device.Array, f device.Func) { b.act("Act", dst, device.Array{}, x, f) }
+
+// ActSlope computes slope = f′(x), and dst = f(x) unless dst is absent. dst may be x.
+func (b *Backend) ActSlope(dst, slope, x device.Array, f device.Func) {
+	b.act("ActSlope", dst, slope, x, f)
 }
 
-// ActGrad computes dx = dy·f′(x). For ReLU, x may also be the result of Act.
-func (b *Backend) ActGrad(dx, dy, x device.Array, f device.Func) {
-	l := linesOf("ActGrad", dx, dy, x)
-	if b.tabled(l, f, dx, dy, x) {
-		b.op("ActGrad").active(dx).active(dy).active(x).i64(l.width).i32(known(f)).
-			run("act", "act_grad_table", tableBlocks, 256, 0)
+func (b *Backend) act(op string, dst, slope, x device.Array, f device.Func) {
+	l := linesOf(op, x, dst, slope)
+	if b.tabled(l, f, dst, slope, x) {
+		b.op(op).active(dst).active(slope).active(x).i64(l.width).i32(known(f)).
+			run("act", "act_table", tableBlocks, 256, 0)
 		return
 	}
-	b.op("ActGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(stride(x)).
-		i64(l.rows).i64(l.width).i32(known(f)).run("act", "act_grad", l.blocks(), 256, 0)
+	for _, to := range []struct {
+		array  device.Array
+		kernel string
+	}{{slope, "act_slope"}, {dst, "act"}} {
+		if !to.array.Absent() {
+			b.op(op).active(to.array).i64(stride(to.array)).active(x).i64(stride(x)).i64(l.rows).i64(l.width).i32(known(f)).
+				run("act", to.kernel, l.blocks(), 256, 0)
+		}
+	}
 }
 
 const (
@@ -44,7 +47,7 @@ func (b *Backend) tabled(l lines, f device.Func, arrays ...device.Array) bool {
 	}
 	c := b.op("Act")
 	for _, a := range arrays {
-		if a.Type != device.BF16 || c.address(a)%16 != 0 {
+		if !a.Absent() && a.Type != device.BF16 || c.address(a)%16 != 0 {
 			return false
 		}
 	}

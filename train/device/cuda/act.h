@@ -26,13 +26,13 @@ HG_DEVICE float hg_gate_slope(float x, float scale, float cube) {
   return fmaf(g * (1.f - g) * x, scale * fmaf(3.f * cube, z, 1.f), g);
 }
 
-// hg_act_grad is dy times the derivative of activation f at x.
-HG_DEVICE float hg_act_grad(float dy, float x, int f) {
+// hg_slope is the derivative of activation f at x.
+HG_DEVICE float hg_slope(float x, int f) {
   switch (f) {
-  case HG_RELU: return x > 0.f ? dy : 0.f;
-  case HG_GELU: return dy * hg_phi_slope(x);
-  case HG_GELU_TANH: return dy * hg_gate_slope(x, HG_TANH_SCALE, HG_TANH_CUBE);
-  case HG_QUICK_GELU: return dy * hg_gate_slope(x, HG_QUICK, 0.f);
-  default: return dy;
+  case HG_RELU: return x > 0.f ? 1.f : 0.f;
+  case HG_GELU: return hg_phi_slope(x);
+  case HG_GELU_TANH: return hg_gate_slope(x, HG_TANH_SCALE, HG_TANH_CUBE);
+  case HG_QUICK_GELU: return hg_gate_slope(x, HG_QUICK, 0.f);
+  default: return 1.f;
   }
 }

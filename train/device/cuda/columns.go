@@ -59,6 +59,18 @@ func (b *Backend) join(op string, dst device.Array, acc float32, parts Address, 
 		run("join", "join_f32", blocks(n, 32), 256, 0)
 }
 
+// joinBoth joins the sums of two vectors of n numbers, of which each part has both. One launch does it where the
+// vectors lie side by side, as the gradients of γ and β do.
+func (b *Backend) joinBoth(op string, one, two device.Array, acc float32, parts Address, count, n int) {
+	apart, count := b.joinRuns(op, parts, 2*n, count, 2*n)
+	if one.Buf == two.Buf && two.Off == one.Off+n {
+		b.join(op, one, acc, parts, apart, count, 2*n)
+		return
+	}
+	b.join(op, one, acc, parts, apart, count, n)
+	b.join(op, two, acc, parts+Address(8*n), apart, count, n)
+}
+
 // joinRuns adds up runs of the parts, where these are, until a block of join_f32 can join the rest. It
 // returns the distance and the number of what is left.
 func (b *Backend) joinRuns(op string, parts Address, stride, count, n int) (distance, left int) {

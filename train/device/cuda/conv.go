@@ -116,14 +116,16 @@ func (b *Backend) conv(dst, x, w device.Array, shape device.ConvShape, e device.
 		}
 		return
 	}
+	f.pair(&o)
 	rows, cols, inner := o.product()
 	tile := b.chosen.tile(b.filling(x.Type), rows, cols, int(o.groups))
 	down, k := blocks(rows, tile), int(o.k)
+	beside := max(f.beside, 1)
 	fused := !e.Stats.Absent() && (x.Type == device.BF16 || e.Act == device.Identity || e.Act == device.ReLU)
-	var parts, more, filters Address
-	sizes := [3]int{0, 0, x.Type.Size() * inner * k * index(f.pads())}
+	var parts, more, filters, bias Address
+	sizes := [4]int{0, 0, x.Type.Size() * inner * k * index(f.pads()), 4 * k * (beside - 1)}
 	if fused {
-		sizes[0], sizes[1] = 16*down*k, joinedMoments(down, k)
+		sizes[0], sizes[1] = 16*down*k, joinedMoments(beside*down, k/beside)
 	}
 	at := b.scratch("Conv", sizes[:]...)
 	if fused {
@@ -134,7 +136,12 @@ func (b *Backend) conv(dst, x, w device.Array, shape device.ConvShape, e device.
 			filters = at[2]
 			b.padFilters(f, filters, w)
 		}
-		b.tensorConv(dst, x, w, filters, o, e, parts, tile)
+		if beside > 1 && !e.Bias.Absent() {
+			bias = at[3]
+			b.op("Conv").addr(bias).i32(int(device.F32)).i64(k/beside).ptr(f32(e.Bias)).i32(int(device.F32)).i64(0).
+				i64(beside).i64(k/beside).flag(false).run("copy", "copy_convert", blocks(k, 256), 256, 0)
+		}
+		b.tensorConv(dst, x, w, filters, bias, o, e, parts, tile)
 	} else {
 		c := b.op("Conv")
 		after := epilogue{bias: c.address(f32(e.Bias)), residual: c.address(f32(e.Residual)), relu: relu(e.Act), parts: parts}
@@ -145,7 +152,7 @@ func (b *Backend) conv(dst, x, w device.Array, shape device.ConvShape, e device.
 	}
 	switch {
 	case fused:
-		b.joinMoments("Conv", e.Stats, parts, more, down, tile, rows, k)
+		b.joinMoments("Conv", e.Stats, parts, more, beside*down, tile, rows, k/beside, beside)
 	case !e.Stats.Absent():
 		b.statistics("Conv", e.Stats, dst)
 	}

@@ -74,8 +74,7 @@ func (b *Backend) LayerNormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, add devi
 	b.op("LayerNormGrad").active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).ptr(f32(gamma)).
 		ptr(f32(stats)).active(add).i64(stride(add)).i64(rows).i64(width).flag(wide).
 		run("layernorm", "layernorm_grad", blocks(rows, 8), 256, 0)
-	b.join("LayerNormGrad", dgamma, acc, parts, 2*width, k.spans, width)
-	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), 2*width, k.spans, width)
+	b.joinBoth("LayerNormGrad", dgamma, dbeta, acc, parts, k.spans, width)
 }
 
 // heldGrad is LayerNormGrad by one kernel. A block takes 128 rows, so that the parts of its sums are a 25th of what it
@@ -98,7 +97,5 @@ func (b *Backend) heldGrad(h held, dx, dgamma, dbeta, dy, x, gamma, stats, add d
 	b.op("LayerNormGrad").addr(parts).active(dx).i64(stride(dx)).active(dy).i64(stride(dy)).active(x).i64(ld).
 		ptr(f32(gamma)).ptr(f32(stats)).i64(rows).i32(h.shift).f64(1/float64(width)).i32(each).u32(keep).
 		run("layernormheld", h.gradient, count, 128, 0)
-	apart, count := b.joinRuns("LayerNormGrad", parts, 2*width, count, 2*width) // both sums at once
-	b.join("LayerNormGrad", dgamma, acc, parts, apart, count, width)
-	b.join("LayerNormGrad", dbeta, acc, parts+Address(8*width), apart, count, width)
+	b.joinBoth("LayerNormGrad", dgamma, dbeta, acc, parts, count, width)
 }

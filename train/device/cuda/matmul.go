@@ -17,15 +17,22 @@ type matmul struct {
 	_                                           int32
 }
 
+// productLibraries compute products, the second those with a factor.
+var productLibraries = []string{byBlas, byDnn}
+
 // MatMul computes dst = Act(Alpha·op(a)·op(b) + Beta·c + Bias), c being m.Add or, if that is
 // absent, dst. Arrays of three dimensions are batches of matrices.
 func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
+	libraries := productLibraries
+	if m.Factor.Absent() {
+		libraries = libraries[:1]
+	}
 	b.choose(x.Type, chosen{
 		shape: func() string {
 			return shapeText("MatMul", dst, x, y, m.TransA, m.TransB, m.Alpha == 1, m.Beta != 0, m.Add, m.Add == dst,
-				m.Bias, m.Short, m.Act, m.Sums)
+				m.Bias, m.Short, m.Act, m.Sums, m.Factor)
 		},
-		libraries: []string{byBlas},
+		libraries: libraries,
 		writes:    []device.Array{dst, m.Sums},
 		run: func(to writes) {
 			m := m
@@ -41,7 +48,7 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 func (b *Backend) matMul(dst, x, y device.Array, m device.Mul) {
 	rows, cols, inner, batch, fits := m.Shape(dst, x, y)
 	if !fits {
-		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums))
+		panic(shapes("MatMul", dst, x, y, m.Bias, m.Add, m.Sums, m.Factor))
 	}
 	if m.Add.Absent() {
 		m.Add = dst
@@ -54,7 +61,7 @@ func (b *Backend) matMul(dst, x, y device.Array, m device.Mul) {
 	if batch > 1 {
 		o.nextA, o.nextB, o.nextC = int64(x.Dims[1]*x.Dims[2]), int64(y.Dims[1]*y.Dims[2]), int64(rows*cols)
 	}
-	if b.multiplyByVendor(dst, x, y, m, o) {
+	if b.multiplyTimes(dst, x, y, m, o) || b.multiplyByVendor(dst, x, y, m, o) {
 		return
 	}
 	b.multiply("MatMul", dst, x, y, m, o, b.tilingOf(&o, x.Type))
@@ -130,6 +137,7 @@ func (b *Backend) multiply(op string, dst, x, y device.Array, m device.Mul, o ma
 		structure(b.op(op), &o).run("matmul", "matmul_finish", blocks(batch*rows*cols, 256), 256, 0)
 	}
 	b.activate(dst, m.Act)
+	b.times(dst, m.Factor)
 }
 
 // relu is 1 for ReLU, the only activation that products apply themselves.
@@ -144,6 +152,13 @@ func relu(f device.Func) int32 {
 func (b *Backend) activate(dst device.Array, f device.Func) {
 	if f != device.ReLU && f != device.Identity {
 		b.Act(dst, dst, f)
+	}
+}
+
+// times multiplies a result by a factor that may be absent.
+func (b *Backend) times(dst, factor device.Array) {
+	if !factor.Absent() {
+		b.Scale(dst, dst, factor)
 	}
 }
 

@@ -15,13 +15,9 @@ func (b *Backend) Norm(dst, stats, x, gamma, beta, residual device.Array, o devi
 	if dst.Absent() {
 		return
 	}
-	scale := b.scratch("Norm", 4*c)[0]
-	b.op("Norm").addr(scale).ptr(f32(stats)).ptr(f32(gamma)).i64(c).f32(o.Eps).
-		run("norm", "norm_scale_f32", blocks(c, 256), 256, 0)
-	call := b.op("Norm")
-	wide, each := call.byChannel(dst, x, residual, stats, beta)
-	call.active(dst).active(x).active(residual).ptr(f32(stats)).addr(scale).ptr(f32(beta)).
-		i64(rows).i64(c).flag(o.ReLU).flag(wide).run("norm", "norm_apply", blocks(x.Len(), 256*each), 256, 0)
+	k := b.op("Norm").columnsOf(rows, c, dst, x, residual, stats, beta)
+	b.op("Norm").active(dst).active(x).active(residual).ptr(f32(stats)).ptr(f32(gamma)).ptr(f32(beta)).
+		i64(rows).i64(c).f32(o.Eps).flag(o.ReLU).i32(k.lanes).run("norm", "norm_apply", k.grid, 256, 0)
 }
 
 // byChannel reports whether 16 bytes of these arrays and of vectors of their channels can be read
@@ -44,7 +40,7 @@ func (b *Backend) statistics(op string, stats, x device.Array) {
 	k := b.op(op).columnsOf(rows, c, x)
 	at := b.scratch(op, 16*k.spans*c, joinedMoments(k.spans, c))
 	b.op(op).addr(at[0]).active(x).i64(rows).i64(c).i32(k.lanes).run("norm", "norm_moments", k.grid, 256, 0)
-	b.joinMoments(op, stats, at[0], at[1], k.spans, span, rows, c)
+	b.joinMoments(op, stats, at[0], at[1], k.spans, span, rows, c, 1)
 }
 
 // joinedMoments returns the bytes of scratch memory of joinMoments for so many parts.
@@ -55,16 +51,16 @@ func joinedMoments(count, c int) int {
 	return 16 * blocks(count, partsRun) * c
 }
 
-// joinMoments joins parts of unit rows each (see moments.h) to stats [2,C]. more is memory of
-// joinedMoments bytes.
-func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address, count, unit, rows, c int) {
+// joinMoments joins count parts of unit rows each (see moments.h) to stats [2,C]. A row of what was summed has `beside`
+// rows of c channels, each with a part of its own: 1 or 2. more is memory of joinedMoments bytes.
+func (b *Backend) joinMoments(op string, stats device.Array, parts, more Address, count, unit, rows, c, beside int) {
 	if count > partsMost {
 		runs := blocks(count, partsRun)
-		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(partsRun).i64(c).
+		b.op(op).addr(more).addr(0).addr(parts).i64(count).i64(unit).i64(rows).i64(partsRun).i64(c).i32(beside).
 			run("norm", "norm_join_f32", runs*blocks(c, 32), 256, 0)
-		parts, count, unit = more, runs, unit*partsRun
+		parts, count, unit, rows, beside = more, runs, unit*partsRun, rows*beside, 1
 	}
-	b.op(op).addr(0).ptr(f32(stats)).addr(parts).i64(count).i64(unit).i64(rows).i64(max(count, 1)).i64(c).
+	b.op(op).addr(0).ptr(f32(stats)).addr(parts).i64(count).i64(unit).i64(rows).i64(max(count, 1)).i64(c).i32(beside).
 		run("norm", "norm_join_f32", blocks(c, 32), 256, 0)
 }
 
@@ -82,8 +78,8 @@ func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.A
 	if !computed {
 		k.spans = 0
 	}
-	at := b.scratch(op, 4*c, 4*c, 4*c, 8*c, 16*k.spans*c)
-	scale, along, offset, own, parts := at[0], at[1], at[2], at[3], at[4]
+	at := b.scratch(op, 8*c, 16*k.spans*c)
+	own, parts := at[0], at[1]
 	given := b.op(op).address(f32(sums))
 	if computed {
 		b.op(op).addr(parts).active(none).active(dy).active(none).active(none).active(x).ptr(f32(mean)).
@@ -95,14 +91,7 @@ func (b *Backend) NormGrad(dx, dgamma, dbeta, dy, x, gamma, stats, sums device.A
 	}
 	call := b.op(op)
 	call.address(sums)
-	call.ptr(f32(dgamma)).ptr(f32(dbeta)).addr(scale).addr(along).addr(offset).addr(given).ptr(f32(stats)).
-		ptr(f32(gamma)).i64(rows).i64(c).f32(o.Eps).f32(acc).flag(o.Frozen).
-		run("norm", "norm_factors_f32", blocks(c, 256), 256, 0)
-	if dx.Absent() {
-		return
-	}
-	call = b.op(op)
-	wide, each := call.byChannel(dx, dy, x, stats)
-	call.active(dx).active(dy).active(x).ptr(f32(stats)).addr(scale).addr(along).addr(offset).
-		i64(rows).i64(c).flag(wide).run("norm", "norm_back", blocks(x.Len(), 256*each), 256, 0)
+	k = call.columnsOf(rows, c, dy, x, dx, stats)
+	call.active(dx).ptr(f32(dgamma)).ptr(f32(dbeta)).active(dy).active(x).addr(given).ptr(f32(stats)).ptr(f32(gamma)).
+		i64(rows).i64(c).f32(o.Eps).f32(acc).flag(o.Frozen).i32(k.lanes).run("norm", "norm_back", k.grid, 256, 0)
 }

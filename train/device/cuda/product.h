@@ -19,7 +19,8 @@ template <int T> struct hg_stage {
 };
 
 // hg_result is the matrix that a product is written to, and what is done to an element
-// v first: act(alpha·v + beta·add + bias + residual). add may be c; with beta 0, it is not read.
+// v first: act(alpha·v + beta·add + bias + residual), or alpha·v·residual if `times`. add may be c; with beta 0, it is
+// not read.
 struct hg_result {
   void *c;
   const void *add;      // of the type of c, and laid out as it
@@ -30,12 +31,13 @@ struct hg_result {
   int f32;  // c is F32, otherwise BF16
   int wide; // eight elements of a row from a multiple of 8 on lie at a multiple of 16 bytes
   int act;
+  int times; // residual is a factor
 
   HG_METHOD float joined(float v, i64 at, i64 n) const {
     v *= alpha;
     if (beta != 0.f) v = fmaf(beta, f32 ? ((const float *)add)[at] : (float)((const bf16 *)add)[at], v);
     if (bias) v += bias[n];
-    if (residual) v += residual[at];
+    if (residual) v = times ? v * residual[at] : v + residual[at];
     return v;
   }
 
@@ -72,7 +74,7 @@ struct hg_result {
       u[q] *= alpha;
       if (beta != 0.f) u[q] = fmaf(beta, f32 ? ((const float *)add)[at + q] : (float)((const bf16 *)add)[at + q], u[q]);
       if (bias) u[q] += shift[q];
-      if (residual) u[q] += more[q];
+      if (residual) u[q] = times ? u[q] * more[q] : u[q] + more[q];
     }
     if (act == HG_RELU) {
 #pragma unroll

@@ -11,8 +11,7 @@ type tensorResult struct {
 	c, add, bias, residual Address
 	ld, rows, cols         int64
 	alpha, beta            float32
-	f32, wide, act         int32
-	_                      int32
+	f32, wide, act, times  int32
 }
 
 // tensorMatMul mirrors tensor_matmul.
@@ -117,6 +116,9 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	} else if m.Beta != 0 {
 		p.c.add = c.address(m.Add)
 	}
+	if !m.Factor.Absent() && dst.Type == device.BF16 {
+		p.c.times, p.c.residual = 1, c.address(m.Factor)
+	}
 	p.c.wide = isWide(p.c, o.nextC)
 	p.a, p.b = c.address(bf16(x)), c.address(bf16(y))
 	p.unitA, p.unitB = o.units(p.a, p.b, m)
@@ -126,6 +128,9 @@ func (b *Backend) tensorMatMul(op string, dst, x, y device.Array, m device.Mul, 
 	if p.splits > 1 {
 		structure(b.op(op), &p).run("matmulbf16", "matmul_join_bf16", blocks(batch*rows*cols, 256), 256, 0)
 	}
+	if p.c.times == 0 {
+		b.times(dst, m.Factor)
+	}
 }
 
 // tensorConvKernels maps the side of a tile to its kernels.
@@ -134,8 +139,8 @@ var tensorConvKernels = map[int]struct{ forward, gradX, gradW string }{
 	128: {"conv_128_bf16", "conv_gradx_128_bf16", "conv_gradw_128_bf16"},
 }
 
-// tensorConv launches Conv. The filters are in w, or at filters if that is not 0.
-func (b *Backend) tensorConv(dst, x, w device.Array, filters Address, o conv, e device.Epilogue, parts Address,
+// tensorConv launches Conv. The filters are in w, or at filters if that is not 0, and the bias likewise.
+func (b *Backend) tensorConv(dst, x, w device.Array, filters, bias Address, o conv, e device.Epilogue, parts Address,
 	tile int) {
 	rows, cols, inner := o.product()
 	c := b.op("Conv")
@@ -144,6 +149,9 @@ func (b *Backend) tensorConv(dst, x, w device.Array, filters Address, o conv, e 
 		p.b = c.address(bf16(w))
 	}
 	p.to.bias, p.to.residual, p.to.act = c.address(f32(e.Bias)), c.address(bf16(e.Residual)), int32(known(e.Act))
+	if bias != 0 {
+		p.to.bias = bias
+	}
 	p.to.ld, p.to.rows, p.to.cols = int64(o.k), int64(rows), int64(cols)
 	p.to.wide = isWide(p.to, int64(cols))
 	p.unitA, p.unitB = unit(p.a, int64(o.c/o.groups)), unit(p.b, int64(inner))

@@ -126,6 +126,26 @@ func TestLargeTilesOfConvolutionsAgreeWithF32(t *testing.T) {
 	dw.agree(t, b, "ConvGradW")
 }
 
+// A stem computes pairs of pixels. The statistics of its result, joined in two stages, are those of a pass over it.
+func TestStatisticsOfPairedPixelsAreThoseOfTheResult(t *testing.T) {
+	b := emulated(t)
+	const filters = 64
+	x, w := drawn(b, 1, 1, 256, 260, 4), drawn(b, 2, filters, 1, 1, 4)
+	y := device.New(b, device.BF16, 1, 128, 130, filters)
+	got, want := device.New(b, device.F32, 2, filters), device.New(b, device.F32, 2, filters)
+	none := device.Array{}
+	b.Conv(y, x.short, w.short, device.ConvShape{StrideH: 2, StrideW: 2}, device.Epilogue{Stats: got})
+	b.Norm(none, want, y, none, none, none, device.NormKind{})
+	number := func(data []byte) float32 { return math.Float32frombits(binary.NativeEndian.Uint32(data)) }
+	all, all2 := download(t, b, got), download(t, b, want)
+	for i := 0; i < len(all); i += 4 {
+		g, v := number(all[i:]), number(all2[i:])
+		if d := float64(g - v); !(math.Abs(d) <= 0x1p-23*max(1, math.Abs(float64(v)))) { // sums in another order
+			t.Errorf("statistic %d is %v, want %v", i/4, g, v)
+		}
+	}
+}
+
 // Kernels divide by a product and a shift. Multiples and their neighbours are where an inexact
 // factor would show first.
 func TestDivisionByAFactorIsExact(t *testing.T) {

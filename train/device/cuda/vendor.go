@@ -239,10 +239,34 @@ func (b *Backend) multiplyByVendor(dst, x, y device.Array, m device.Mul, o matmu
 	if p.Act == device.Identity {
 		b.activate(dst, m.Act)
 	}
+	b.times(dst, m.Factor)
 	if !p.Sums {
 		b.sumFactor(x, m)
 	}
 	return true
+}
+
+// multiplyTimes computes a product with a factor with cuDNN: as the gradient of a 1×1 convolution by its image, since
+// cuBLASLt has no such epilogue. It reports whether it did.
+func (b *Backend) multiplyTimes(dst, x, y device.Array, m device.Mul, o matmul) bool {
+	if m.Factor.Absent() || x.Type != device.BF16 || m.TransA || m.TransB || m.Alpha != 1 || o.batch != 1 ||
+		o.n*o.k == 0 || o.lda != o.k || o.ldb != o.n || o.ldc != o.n {
+		return false
+	}
+	v := vendor.Convolution{Kind: vendor.GradX, Type: x.Type, N: int(o.m), H: 1, W: 1, C: int(o.n), K: int(o.k),
+		R: 1, S: 1, OutHeight: 1, OutWidth: 1, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1, Factor: true}
+	l := b.vendorConvolves(v, x, y, dst)
+	if l == nil {
+		return false
+	}
+	err := b.convolve("MatMul", l, v, func(c *call) vendor.Images {
+		return vendor.Images{X: uint64(c.address(dst)), W: uint64(c.address(y)), Y: uint64(c.address(x)),
+			Mask: uint64(c.address(m.Factor))}
+	})
+	if err != nil {
+		b.fallBack("MatMul", err)
+	}
+	return err == nil
 }
 
 // convolution describes a convolution for cuDNN.

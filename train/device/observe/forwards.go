@@ -19,8 +19,8 @@ func (obs *observer) Fill(dst device.Array, v float32) {
 }
 
 func (obs *observer) MatMul(dst, a, b device.Array, m device.Mul) {
-	bytes := moved(dst, m.Sums, a, b, m.Bias) + added(m.Beta, joined(dst, m))
-	used := arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Short, &m.Add}
+	bytes := moved(dst, m.Sums, a, b, m.Bias, m.Factor) + added(m.Beta, joined(dst, m))
+	used := arrays{&dst, &m.Sums, &a, &b, &m.Bias, &m.Short, &m.Add, &m.Factor}
 	obs.seen(Call{"MatMul", products(dst, inner(a, m.TransA)), bytes, 2, used},
 		func() { obs.Backend.MatMul(dst, a, b, m) })
 }
@@ -47,8 +47,8 @@ func (obs *observer) Act(dst, x device.Array, f device.Func) {
 	obs.whole("Act", 1, 0, arrays{&dst, &x}, func() { obs.Backend.Act(dst, x, f) })
 }
 
-func (obs *observer) ActGrad(dx, dy, x device.Array, f device.Func) {
-	obs.whole("ActGrad", 1, 0, arrays{&dx, &dy, &x}, func() { obs.Backend.ActGrad(dx, dy, x, f) })
+func (obs *observer) ActSlope(dst, slope, x device.Array, f device.Func) {
+	obs.whole("ActSlope", 2, 0, arrays{&dst, &slope, &x}, func() { obs.Backend.ActSlope(dst, slope, x, f) })
 }
 
 func (obs *observer) Normalize(dst, norm, x device.Array, eps float32) {

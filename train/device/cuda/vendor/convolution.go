@@ -37,7 +37,8 @@ type Convolution struct {
 	// [K]. GradX adds the residual, too, if it is not Add.
 	Residual, Bias, ReLU bool
 
-	Mask bool // GradX, if it is not Add: dx is zero where a mask like dx is not positive
+	Mask   bool // GradX, if it is not Add: dx is zero where a mask like dx is not positive
+	Factor bool // GradX, if it is not Add: the mask is a factor of each element instead
 
 	// Bytes that divide the addresses, up to 16; see Aligned.
 	AlignX, AlignW, AlignY, AlignResidual, AlignBias, AlignMask int
@@ -68,7 +69,8 @@ func (c Convolution) String() string {
 	for _, part := range []struct {
 		there bool
 		name  string
-	}{{c.Add, "added"}, {c.Residual, "residual"}, {c.Bias, "bias"}, {c.ReLU, "ReLU"}, {c.Mask, "mask"}} {
+	}{{c.Add, "added"}, {c.Residual, "residual"}, {c.Bias, "bias"}, {c.ReLU, "ReLU"}, {c.Mask, "mask"},
+		{c.Factor, "factor"}} {
 		if part.there {
 			text += ", " + part.name
 		}
@@ -108,7 +110,7 @@ func (c Convolution) tensors() []tensor {
 	if c.Bias {
 		all = append(all, tensorBias)
 	}
-	if c.Mask {
+	if c.Mask || c.Factor {
 		all = append(all, tensorMask)
 	}
 	return all
@@ -158,6 +160,9 @@ func (c Convolution) fused(s *descriptors, kind int32, geometry, w uintptr) (ope
 	}
 	if c.Mask {
 		steps = append(steps, step{pointwiseReLUGrad, c.like(s, tensorMask, kind)})
+	}
+	if c.Factor {
+		steps = append(steps, step{pointwiseMul, c.like(s, tensorMask, kind)})
 	}
 	result := func(i int) uintptr { // of step i; −1 is the convolution
 		if i == len(steps)-1 {

@@ -89,6 +89,20 @@ func TestRealCuDNNPlansAResNetForAnH100(t *testing.T) {
 	}
 }
 
+// The gradient by what an MLP's activation gave has a plan that multiplies it by the slope, as a 1×1 convolution's: of
+// a ViT-B, of its class tokens alone, and of a DeiT-S.
+func TestRealCuDNNPlansProductsWithAFactorForAnH100(t *testing.T) {
+	d := describing(t)
+	for _, c := range []Convolution{{N: 50432, K: 768, C: 3072}, {N: 256, K: 768, C: 3072}, {N: 50432, K: 384, C: 1536}} {
+		c.Type, c.H, c.W, c.R, c.S, c.OutHeight, c.OutWidth = device.BF16, 1, 1, 1, 1, 1, 1
+		c.StrideH, c.StrideW, c.DilationH, c.DilationW, c.Groups = 1, 1, 1, 1, 1
+		c.AlignX, c.AlignW, c.AlignY, c.AlignMask = 16, 16, 16, 16
+		if !plans(t, d, c, Convolution{Kind: GradX, Factor: true}) {
+			t.Errorf("no plan for %v", c)
+		}
+	}
+}
+
 // The patches of a DeiT-S have a plan, too.
 func TestRealCuDNNPlansADeiTForAnH100(t *testing.T) {
 	d := describing(t)
@@ -139,7 +153,8 @@ func TestRealCuDNNMakesKeptPlansAgain(t *testing.T) {
 func plans(t *testing.T, d *dnn, shape, c Convolution) bool {
 	t.Helper()
 	shape.Kind = c.Kind
-	shape.Residual, shape.Bias, shape.ReLU, shape.Add, shape.Mask = c.Residual, c.Bias, c.ReLU, c.Add, c.Mask
+	shape.Residual, shape.Bias, shape.ReLU, shape.Add = c.Residual, c.Bias, c.ReLU, c.Add
+	shape.Mask, shape.Factor = c.Mask, c.Factor
 	p := d.planned(shape)
 	t.Logf("%s: %s", shape, p)
 	if p.err == nil && (shape.Type == device.BF16) != slices.Contains(p.notes, noteTensorCore) {

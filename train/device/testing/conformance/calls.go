@@ -149,10 +149,15 @@ func (c *caller) matrices() {
 		c.b.Sums(rows, x, device.SumRows, 0)
 		c.b.Sums(columns, x, device.SumCols, 0)
 	})
-	act, dact := c.result(130, 257), c.result(130, 257)
-	c.named("Act ActGrad", []device.Array{act, dact}, func() {
-		c.b.Act(act, x, device.GELU)
-		c.b.ActGrad(dact, y, x, device.GELU)
+	act, slope, dact := c.result(130, 257), c.result(130, 257), c.result(130, 257)
+	c.named("Act ActSlope", []device.Array{act, slope, dact}, func() {
+		c.b.Act(dact, x, device.GELU)
+		c.b.ActSlope(act, slope, x, device.GELU)
+		c.b.Scale(dact, y, slope)
+	})
+	bent, factor := c.result(130, 257), c.given(130, 129)
+	c.products("MatMul", []device.Array{bent}, func() {
+		c.b.MatMul(bent, factor, w, device.Mul{Alpha: 1, Factor: y})
 	})
 }
 

@@ -32,6 +32,7 @@ var convCases = []convCase{
 	{1, 11, 9, 4, 5, 7, 7, device.ConvShape{PadH: 3, PadW: 3, StrideH: 2, StrideW: 2}},
 	{1, 11, 10, 4, 5, 7, 7, device.ConvShape{PadH: 3, PadW: 3, StrideH: 2, StrideW: 2}},
 	{2, 6, 12, 2, 3, 3, 5, device.ConvShape{PadH: 1, PadW: 3, StrideH: 1, StrideW: 4}},
+	{3, 17, 12, 4, 64, 7, 7, device.ConvShape{PadH: 3, PadW: 3, StrideH: 2, StrideW: 2}},
 	{2, 8, 8, 4, 5, 4, 4, device.ConvShape{StrideH: 4, StrideW: 4}},
 	{1, 9, 9, 2, 2, 3, 3, device.ConvShape{PadH: 2, PadW: 2, DilationH: 2, DilationW: 2}},
 	{1, 11, 10, 2, 2, 3, 3, device.ConvShape{PadH: 3, PadW: 3, DilationH: 3, DilationW: 3, StrideH: 2, StrideW: 2}},

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"hgld/internal/testing/effort"
 	"hgld/train/device"
@@ -50,6 +51,10 @@ func testScale(s *suite) {
 		inPlace := put(s.dtype, x)
 		s.b.Scale(inPlace, inPlace, s.put(device.F32, one))
 		s.same(fmt.Sprint("by one number, in place, ", m), inPlace, want.V, elementTolerance)
+		each := s.activation(m[0], m[1])
+		want = filled(func(j int) float64 { return each.V[j] * x.V[j] }, m[0], m[1])
+		s.b.Scale(dst, put(s.dtype, x), put(s.dtype, each))
+		s.same(fmt.Sprint("by element ", m), dst, want.V, elementTolerance)
 	}
 }
 
@@ -98,13 +103,20 @@ func testAct(s *suite) {
 			act := func() *array { return filled(func(j int) float64 { return reference.Act(f, x.V[j]) }, m[0], m[1]) }
 			s.b.Act(y, dx, f)
 			s.same(fmt.Sprint("f", f, m), y, act().V, 1e-6)
+			slope, alone, inPlace := alloc(s.dtype, m[0], m[1]), alloc(s.dtype, m[0], m[1]), put(s.dtype, x)
+			s.b.ActSlope(absent, alone, dx, f)
+			s.b.ActSlope(inPlace, slope, inPlace, f)
+			if !slices.Equal(s.get(slope), s.get(alone)) || !slices.Equal(s.get(inPlace), s.get(y)) {
+				s.Errorf("f%d %v: the slope is not that computed alone, or the result not that of Act", f, m)
+			}
+			s.gapsAreKept(fmt.Sprint("slope of f", f, m), slope)
 			grad := put(s.dtype, dy) // in place
-			s.b.ActGrad(grad, grad, dx, f)
+			s.b.Scale(grad, grad, slope)
 			loss := func() float64 { return weighted(dy, act()) }
 			s.gradient(fmt.Sprint("gradient of f", f, m), s.get(grad), x, loss, max(1e-6, 4*s.unit(s.dtype)))
 		}
 	}
 	x, d := vector(0, math.Copysign(0, -1), 1e-30), s.alloc(device.F32, 3)
-	s.b.ActGrad(d, s.put(device.F32, vector(1, 1, 1)), s.put(device.F32, x), device.ReLU)
-	s.equal("gradient of ReLU at 0", d, []float64{0, 0, 1})
+	s.b.ActSlope(absent, d, s.put(device.F32, x), device.ReLU)
+	s.equal("slope of ReLU at 0", d, []float64{0, 0, 1})
 }

@@ -106,9 +106,9 @@ func (c *caller) manyVectors() []rowwise {
 		{"Axpby", m, func(out []device.Array, of rows) { c.b.Axpby(out[0], 2, of(x), 3, row) }},
 		{"Scale", m, func(out []device.Array, of rows) { c.b.Scale(out[0], of(x), of(each)) }},
 		{"Sums of rows", column, func(out []device.Array, of rows) { c.b.Sums(out[0], of(x), device.SumRows, 0) }},
-		{"Act ActGrad", append(m, m...), func(out []device.Array, of rows) {
-			c.b.Act(out[0], of(x), device.GELU)
-			c.b.ActGrad(out[1], of(y), of(x), device.GELU)
+		{"ActSlope Scale", append(m, m...), func(out []device.Array, of rows) {
+			c.b.ActSlope(out[0], out[1], of(x), device.GELU)
+			c.b.Scale(out[1], out[1], of(y))
 		}},
 		{"Gather", m, func(out []device.Array, of rows) { c.b.Gather(out[0], w, of(index)) }},
 		{"ReluGrad", m, func(out []device.Array, of rows) {

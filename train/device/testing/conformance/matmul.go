@@ -28,13 +28,14 @@ func testMatMul(s *suite) {
 			if (i+trans)%3 == 1 {
 				m.Act = device.ReLU
 			}
-			s.matMul(d[0], d[1], d[2], m, trans%2 == i%2, i%2 == 0, trans >= 2)
+			withBias, times := trans%2 == i%2, (i+trans)%6 == 2
+			s.matMul(d[0], d[1], d[2], m, withBias && !times, i%2 == 0, trans >= 2, times)
 		}
 	}
 	s.batchedMatMul()
 }
 
-func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apart bool) {
+func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apart, times bool) {
 	s.Helper()
 	x, y := s.activation(rows, inner), s.activation(inner, cols)
 	if m.TransA {
@@ -66,13 +67,20 @@ func (s *suite) matMul(rows, cols, inner int, m device.Mul, withBias, views, apa
 		m.Sums = s.alloc(device.F32, rows)
 		sums = reference.Sums(x, device.SumCols)
 	}
+	want := reference.MatMul(x, y, old, bias, m, rows, cols, inner)
+	if times {
+		factor := s.activation(rows, cols)
+		m.Factor = put(s.dtype, factor)
+		for i, v := range factor.V {
+			want.V[i] *= v
+		}
+	}
 	s.b.MatMul(dst, put(s.dtype, x), put(s.dtype, y), m)
 	if sums != nil {
 		s.same(fmt.Sprintf("sums of %v", x.Dims), m.Sums, sums, productTolerance)
 		m.Sums = absent
 	}
-	what := fmt.Sprintf("%d×%d×%d %+v", rows, cols, inner, m)
-	s.same(what, dst, reference.MatMul(x, y, old, bias, m, rows, cols, inner).V, productTolerance)
+	s.same(fmt.Sprintf("%d×%d×%d %+v", rows, cols, inner, m), dst, want.V, productTolerance)
 }
 
 // batchedMatMul multiplies three matrices by three.

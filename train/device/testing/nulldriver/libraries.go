@@ -107,7 +107,10 @@ func convolution(c vendor.Convolution) Work {
 	case c.Kind == vendor.GradW:
 		w.Result = float64(device.F32.Size()) * filters
 	}
-	for _, also := range []bool{c.Residual, c.Mask, c.Add} {
+	if c.Factor {
+		w.Shape = Product{Rows: c.N, Cols: c.C, Inner: c.K}.String()
+	}
+	for _, also := range []bool{c.Residual, c.Mask, c.Factor, c.Add} {
 		if also {
 			w.Bytes += w.Result
 		}

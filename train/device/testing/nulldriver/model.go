@@ -125,9 +125,7 @@ var kernelRates = []prefixRate{
 	{"relugrad", kernelRate{share: 0.9}},
 	{"norm_moments", kernelRate{share: 0.75, instructions: 12}}, // norm_apply follows
 	{"norm", kernelRate{share: 0.92}},
-	{"act_grad_table", kernelRate{share: 0.85, instructions: 5}},
 	{"act_table", kernelRate{share: 0.85, instructions: 6}},
-	{"act_grad", kernelRate{share: 0.85, instructions: 28}},
 	{"act", kernelRate{share: 0.85, instructions: 28}},
 	{"axpby", kernelRate{share: 0.9}},
 	{"adam", kernelRate{share: 0.8, instructions: 4}},

@@ -20,7 +20,7 @@ type Product struct {
 	Stride int    // of a convolution
 	Each   int    // elements that are copied together, 8, 4 or 1
 
-	Adds   bool // a residual is added to the result
+	Adds   bool // a residual is added to the result, or multiplied by it
 	Masks  bool // the result is zero where a mask is
 	Sums   bool // columns are summed
 	Along  bool // and products of them with another array
