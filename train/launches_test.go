@@ -30,20 +30,19 @@ const mostParts = 256
 // fewBlocks are kernels of larger operations with fewer blocks than two for each multiprocessor, and
 // why that is right.
 var fewBlocks = map[string]string{
-	"norm_scale_f32":   "a thread has a channel",
-	"norm_factors_f32": "a thread has a channel",
-	"norm_join_f32":    "a block has 32 channels of 64 parts",
-	"join_f32":         "a block has 32 results",
-	"conv_join":        "a thread has a result, and few filters are split",
-	"matmul_join_bf16": "as conv_join",
-	"copy_convert":     "the bias of a product by NVIDIA's libraries",
-	"fill_2":           "the filters of an image's four channels, with zeros",
-	"axpby_f32":        "their gradient, without",
-	"sums_all_f32":     "a block has 16,384 numbers",
-	"sums_columns_f32": "the bias of the projection in F32: 2 MB of a product's factor",
-	"matmul_nt_64":     "the projection in F32, and a split has 256 columns at least",
-	"matmul_nn_64":     "the projection in F32, and a split has 256 columns at least",
-	"matmul_tn_64":     "the projection in F32, and a split has 256 columns at least",
+	"norm_join_f32":     "a block has 32 channels of 64 parts",
+	"join_f32":          "a block has 32 results",
+	"conv_join":         "a thread has a result, and few filters are split",
+	"matmul_join_bf16":  "as conv_join",
+	"copy_convert":      "the bias of a product by NVIDIA's libraries",
+	"fill_2":            "the filters of an image's four channels, with zeros",
+	"axpby_f32":         "their gradient, without",
+	"sums_all_f32":      "a block has 16,384 numbers",
+	"sums_columns_bf16": "the biases behind a class token alone: 256 rows of a product's factor",
+	"sums_columns_f32":  "the bias of the projection in F32: 2 MB of a product's factor",
+	"matmul_nt_64":      "the projection in F32, and a split has 256 columns at least",
+	"matmul_nn_64":      "the projection in F32, and a split has 256 columns at least",
+	"matmul_tn_64":      "the projection in F32, and a split has 256 columns at least",
 }
 
 // TestLaunchesOfAStep counts the kernels of a training step of the published networks, with their

@@ -45,34 +45,43 @@ func NewRetrieval(s *nn.Store, spec Spec, o Options, h Head) *Retrieval {
 	return r
 }
 
-// Forward maps images [N,H,W,4] to embeddings [N,D] of unit length.
+// Forward maps images [N,H,W,4] to embeddings [N,D] of unit length: the result of Stages, without what no later stage
+// reads.
 func (r *Retrieval) Forward(t *grad.Tape, x *grad.Var) *grad.Var {
-	return nn.Chain(t, x, layers(r.Stages())...)
+	return nn.Chain(t, x, layers(append(r.projected(r.lean()), Stage{"embedding", unit}))...)
 }
 
 // Features maps images [N,H,W,4] to the input [N,C] of the projection.
 func (r *Retrieval) Features(t *grad.Tape, x *grad.Var) *grad.Var {
-	return nn.Chain(t, x, layers(r.features())...)
+	return nn.Chain(t, x, layers(r.features(r.lean()))...)
 }
 
 // Stages returns the stages of the backbone, "pooling", "standard", "fc" if there is a
 // projection, and "embedding".
 func (r *Retrieval) Stages() []Stage {
-	return append(r.projected(), Stage{"embedding", unit})
+	return append(r.projected(r.Backbone.Stages()), Stage{"embedding", unit})
 }
 
-// projected returns the stages before the scaling to unit length.
-func (r *Retrieval) projected() []Stage {
-	stages := r.features()
+// lean returns the stages of the backbone, which compute only what the last one needs.
+func (r *Retrieval) lean() []Stage {
+	if n, is := r.Backbone.(*tower); is {
+		return n.stages(true)
+	}
+	return r.Backbone.Stages()
+}
+
+// projected returns the stages before the scaling to unit length, from those of the backbone.
+func (r *Retrieval) projected(of []Stage) []Stage {
+	stages := r.features(of)
 	if r.fc != nil {
 		stages = append(stages, Stage{"fc", r.fc.Forward})
 	}
 	return stages
 }
 
-func (r *Retrieval) features() []Stage {
+func (r *Retrieval) features(of []Stage) []Stage {
 	var stages []Stage
-	for _, s := range r.Backbone.Stages() {
+	for _, s := range of {
 		stages = append(stages, Stage{Prefix + s.Name, s.Layer})
 	}
 	return append(stages, Stage{"pooling", r.pooled}, Stage{"standard", r.standard})
@@ -101,7 +110,7 @@ func (r *Retrieval) MultiScale(t *grad.Tape, x *grad.Var, scales []float64) *gra
 		if scale != 1 {
 			image = nn.Rescale(t, x, scale, true)
 		}
-		list[i] = nn.Chain(t, image, layers(r.projected())...)
+		list[i] = nn.Chain(t, image, layers(r.projected(r.lean()))...)
 		if image != x {
 			t.Done(image)
 		}

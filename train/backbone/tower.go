@@ -156,7 +156,7 @@ func (s ViT) tower(c nn.Scope, shape nn.PatchShape, eps float32, act device.Func
 	}
 	for i := range s.Depth {
 		b := nn.NewBlock(c.In("blocks").In(fmt.Sprint(i)), s.Width, s.Heads, vitMLP*s.Width, eps)
-		b.MLP.Act = nn.Activation(act)
+		b.MLP.Act = act
 		n.blocks = append(n.blocks, b)
 	}
 	n.norm = nn.NewLayerNorm(c.In("norm"), s.Width, eps)
@@ -187,7 +187,7 @@ func (s SigLIP) Build(c nn.Scope, _ Options) Backbone {
 	act := Activations[s.Activation]
 	n := s.tower(c, nn.PatchShape{NoClass: true}, vitEps, act, false)
 	n.pool = nn.NewAttentionPool(starting(c).In("attn_pool"), s.Width, s.Heads, vitMLP*s.Width, vitEps)
-	n.pool.MLP.Act = nn.Activation(act)
+	n.pool.MLP.Act = act
 	return n
 }
 
@@ -196,13 +196,20 @@ func (n *tower) Channels() int { return n.width }
 
 // Stages returns the tokens with their positions, the blocks, the norm, and the reduction of the
 // tokens to one vector.
-func (n *tower) Stages() []Stage {
+func (n *tower) Stages() []Stage { return n.stages(false) }
+
+// stages are Stages. If lean, without a pool, the last block returns only the tokens that are reduced.
+func (n *tower) stages(lean bool) []Stage {
 	stages := []Stage{{"tokens", n.embed.Forward}}
 	if n.before != nil {
 		stages = append(stages, Stage{"norm_pre", n.before.Forward})
 	}
 	for i, b := range n.blocks {
-		stages = append(stages, Stage{fmt.Sprintf("blocks.%d", i), b.Forward})
+		layer := b.Forward
+		if lean && i == len(n.blocks)-1 && n.pool == nil {
+			layer = func(t *grad.Tape, x *grad.Var) *grad.Var { return b.Front(t, x, n.fronts) }
+		}
+		stages = append(stages, Stage{fmt.Sprintf("blocks.%d", i), layer})
 	}
 	stages = append(stages, Stage{"norm", n.norm.Forward})
 	if n.pool != nil {

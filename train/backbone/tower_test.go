@@ -2,6 +2,7 @@ package backbone_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,5 +141,40 @@ func TestTowersGiveUnitVectors(t *testing.T) {
 		backbone.SigLIP{ViT: backbone.ViT{Width: 16, Depth: 1, Heads: 2, Patch: 16, Input: 32}, Activation: "gelu_tanh"},
 	} {
 		givesUnitVectors(t, spec, backbone.Head{Pooling: pooling(t, "none"), Standard: standard(t, "none"), Dim: 4})
+	}
+}
+
+// Forward leaves out tokens of the last block that no later stage reads: the embedding and all gradients are those of
+// the stages one after the other, but for roundings in another order.
+func TestForwardOfATowerIsThatOfItsStages(t *testing.T) {
+	small := backbone.ViT{Width: 16, Depth: 2, Heads: 2, Patch: 8, Input: 32}
+	for _, spec := range []backbone.Spec{small, backbone.DeiT{ViT: small, Distilled: true},
+		backbone.SigLIP{ViT: small, Activation: "gelu"}} {
+		run := func(forward func(*backbone.Retrieval, *grad.Tape, *grad.Var) *grad.Var) map[string][]float64 {
+			b := backend()
+			s := nn.NewStore()
+			net := backbone.NewRetrieval(s, spec, backbone.Options{},
+				backbone.Head{Pooling: pooling(t, "none"), Standard: standard(t, "none")})
+			s.Build(b, 1)
+			tape := grad.NewTape(b, device.NewArena(b))
+			y := tape.Keep(forward(net, tape, tape.Leaf(noise(b, 3, 32), device.Array{})))
+			upstream := device.New(b, device.F32, y.Value.Shape()...)
+			put(b, upstream, make([]float64, y.Value.Len()))
+			b.Fill(upstream.Reshape(y.Value.Len()).RowRange(1, 2), 1)
+			tape.Backward(y, upstream)
+			all := nntest.Gradients[float64](t, s, b)
+			all["embedding"] = download(t, b, y.Value)
+			return all
+		}
+		want := run(func(r *backbone.Retrieval, t *grad.Tape, x *grad.Var) *grad.Var {
+			for _, stage := range r.Stages() {
+				x = stage.Layer(t, x)
+			}
+			return x
+		})
+		got := run((*backbone.Retrieval).Forward)
+		for name := range want {
+			nntest.Near(t, fmt.Sprintf("%T: %s", spec, name), got[name], want[name], 1e-5)
+		}
 	}
 }
