@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -89,8 +90,8 @@ func (b *Backend) Repeat(c device.Choices) {
 	b.tell(fmt.Sprintf("the choices of algorithms for %s are not used on %s", c.On, cmp.Or(b.vendor.on, b.Name())))
 }
 
-// chosen is an operation that can be computed in several ways.
-type chosen struct {
+// choosable is an operation that can be computed in several ways.
+type choosable struct {
 	shape     func() string   // names the operation and what its time depends on
 	libraries []string        // that compute it, too
 	writes    []device.Array  // some may be absent
@@ -101,7 +102,7 @@ type chosen struct {
 type writes func(device.Array) device.Array
 
 // choose runs an operation on arrays of a type as was chosen for its shape.
-func (b *Backend) choose(t device.DType, o chosen) {
+func (b *Backend) choose(t device.DType, o choosable) {
 	if t == device.BF16 && b.chosen.Way == byRules && (b.vendor.measures || len(b.vendor.ways) > 0) {
 		if l, real := b.library(t).(*vendor.Libraries); real && l != nil {
 			b.chosen.Way = wayOf(b.choice(l, o))
@@ -123,7 +124,7 @@ func wayOf(text string) way {
 }
 
 // choice returns the choice for an operation: what it was, what is kept, or what is the fastest now.
-func (b *Backend) choice(l *vendor.Libraries, o chosen) string {
+func (b *Backend) choice(l *vendor.Libraries, o choosable) string {
 	shape := o.shape()
 	text, known := b.vendor.ways[shape]
 	if known || !b.vendor.measures || b.capture != nil {
@@ -169,7 +170,7 @@ type trial struct {
 
 // fastest times the ways to compute an operation, each as a graph, as in a step, and returns the choice. What they
 // write goes to memory of its own. The text is empty if there is too little of it, or if the GPU fails.
-func (b *Backend) fastest(l *vendor.Libraries, o chosen) string {
+func (b *Backend) fastest(l *vendor.Libraries, o choosable) string {
 	room, others := 0, map[device.Array]device.Array{}
 	for _, a := range o.writes {
 		room += extent(a) + scratchAlign
@@ -220,10 +221,7 @@ func (b *Backend) fastest(l *vendor.Libraries, o chosen) string {
 
 // endTrials frees the plans that were not chosen, and returns the choice.
 func (b *Backend) endTrials(l *vendor.Libraries, trials []trial) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.enter()()
-	if b.err != nil {
+	if b.Sync() != nil {
 		return ""
 	}
 	rules := trials[0]
@@ -235,7 +233,7 @@ func (b *Backend) endTrials(l *vendor.Libraries, trials []trial) string {
 	if library != byDnn {
 		plan = 0
 	}
-	b.check("", l.EndTry(plan))
+	b.op("EndTry").queue(func() (bool, error) { return true, l.EndTry(plan) })
 	if won.way == byRules {
 		return fmt.Sprintf("%s: %.4f ms", rulesText, rules.ms)
 	}
@@ -243,38 +241,26 @@ func (b *Backend) endTrials(l *vendor.Libraries, trials []trial) string {
 }
 
 // milliseconds returns the time of f on the GPU.
-func (b *Backend) milliseconds(f func()) float64 {
-	from := b.stamp()
+func (b *Backend) milliseconds(f func()) (ms float64) {
+	var from, to Event
+	stamp := func(e *Event) {
+		b.op("NewEvent").queue(func() (_ bool, err error) {
+			if *e, err = b.drv.NewEvent(Timed); err == nil {
+				err = b.drv.Record(*e, b.compute)
+			}
+			return true, err
+		})
+	}
+	stamp(&from)
 	f()
-	to := b.stamp()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.err != nil {
-		return 0
-	}
-	defer b.enter()()
-	b.check("", b.drv.SyncEvent(to))
-	ms, err := b.drv.Elapsed(from, to)
-	b.check("", err)
-	for _, e := range []Event{from, to} {
-		b.check("", b.drv.FreeEvent(e))
-	}
-	return float64(ms)
-}
-
-// stamp returns an event with the time at which the work queued so far is done.
-func (b *Backend) stamp() (e Event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.err != nil {
-		return 0
-	}
-	defer b.enter()()
-	e, err := b.drv.NewEvent(Timed)
-	if b.check("", err) {
-		b.check("", b.drv.Record(e, b.compute))
-	}
-	return e
+	stamp(&to)
+	b.op("Elapsed").queue(func() (bool, error) {
+		waited := b.drv.SyncEvent(to)
+		elapsed, err := b.drv.Elapsed(from, to)
+		ms = float64(elapsed)
+		return true, errors.Join(waited, err, b.drv.FreeEvent(from), b.drv.FreeEvent(to))
+	})
+	return ms
 }
 
 // extent returns the bytes from the first element of an array to the end of the last; 0 if it is absent.

@@ -91,7 +91,7 @@ func (o *conv) productW() (rows, cols, inner int) {
 
 // Conv computes the cross-correlation of x with filters w, followed by the epilogue.
 func (b *Backend) Conv(dst, x, w device.Array, shape device.ConvShape, e device.Epilogue) {
-	b.choose(x.Type, chosen{
+	b.choose(x.Type, choosable{
 		shape:     func() string { return shapeText("Conv", dst, x, w, shape, e.Bias, e.Residual, e.Act, e.Stats) },
 		libraries: []string{byDnn},
 		writes:    []device.Array{dst, e.Stats},
@@ -166,7 +166,7 @@ var convKernels = map[int]struct{ forward, gradX, gradW string }{
 
 // ConvGradX computes the gradient of Conv with respect to x, followed by the epilogue.
 func (b *Backend) ConvGradX(dx, dy, w device.Array, shape device.ConvShape, e device.GradEpilogue) {
-	b.choose(dy.Type, chosen{
+	b.choose(dy.Type, choosable{
 		shape: func() string {
 			return shapeText("ConvGradX", dx, dy, w, shape, e.Add, e.Add == dx, e.Mask, e.Sums, e.X)
 		},
@@ -225,7 +225,7 @@ func (b *Backend) convGradX(dx, dy, w device.Array, shape device.ConvShape, e de
 
 // ConvGradW computes dw = acc·dw + the gradient of Conv with respect to w.
 func (b *Backend) ConvGradW(dw, dy, x device.Array, shape device.ConvShape, acc float32) {
-	b.choose(x.Type, chosen{
+	b.choose(x.Type, choosable{
 		shape:     func() string { return shapeText("ConvGradW", dw, dy, x, shape, acc != 0) },
 		libraries: []string{byDnn, byBlas},
 		writes:    []device.Array{dw},

@@ -27,7 +27,7 @@ func (b *Backend) MatMul(dst, x, y device.Array, m device.Mul) {
 	if m.Factor.Absent() {
 		libraries = libraries[:1]
 	}
-	b.choose(x.Type, chosen{
+	b.choose(x.Type, choosable{
 		shape: func() string {
 			return shapeText("MatMul", dst, x, y, m.TransA, m.TransB, m.Alpha == 1, m.Beta != 0, m.Add, m.Add == dst,
 				m.Bias, m.Short, m.Act, m.Sums, m.Factor)
