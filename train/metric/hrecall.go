@@ -44,10 +44,28 @@ func orPop(r Relevance) Relevance {
 func relevancesOf(r Relevance, l *List) relevances {
 	t := relevances{rel: make([]float64, l.Levels+1)}
 	orPop(r).Fill(t.rel, l.Count)
+	if level := onlyLevel(t.rel, l.Count); level > 0 {
+		t.rel[level] = 1
+	}
 	for level, n := range l.Count[1:] {
 		t.total += t.rel[level+1] * float64(n)
 	}
 	return t
+}
+
+// onlyLevel returns the level of all items with a weight, if there is just one, or 0. As only ratios of weights matter,
+// its weight may be 1. This makes the sums exact, and the value of a ranking of one class, whereas 49·(1/49) is not 1.
+func onlyLevel(weights []float64, count []int) (only int) {
+	for level, n := range count {
+		switch {
+		case n == 0 || weights[level] == 0:
+		case only > 0:
+			return 0
+		default:
+			only = level
+		}
+	}
+	return only
 }
 
 type hrecall struct {

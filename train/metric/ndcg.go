@@ -49,6 +49,9 @@ func (m NDCG) OfList(l *List) Sum {
 	for level := range n.gains {
 		n.gains[level] = m.gain(level)
 	}
+	if level := onlyLevel(n.gains, l.Count); level > 0 {
+		n.gains[level] = 1
+	}
 	done, ideal := 0, d.ideal
 	for level := l.Levels; level > 0 && done < end; level-- {
 		upto := min(done+l.Count[level], end)
@@ -91,14 +94,13 @@ func (n *ndcg) AddPart(sum float64, p *Part) float64 {
 			sum += n.gains[g.level] * n.places[first]
 			continue
 		}
-		gains, at := 0.0, 0.0
+		gains := 0.0
 		for level, c := range p.of(g) {
 			gains += float64(c) * n.gains[level+1]
 		}
-		for _, d := range n.places[first:min(first+int(g.size), n.end)] {
-			at += d
+		for _, d := range n.places[first:min(first+int(g.size), n.end)] { // in the order of the ideal sum
+			sum += gains / float64(g.size) * d
 		}
-		sum += gains / float64(g.size) * at
 	}
 	return sum
 }

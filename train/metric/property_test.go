@@ -175,6 +175,35 @@ func TestPerfectRankingScoresOne(t *testing.T) {
 	}
 }
 
+// If every positive is of the query's class and comes before the negatives, a metric of all places is 1 without a
+// rounding error, in any number, with or without equal scores among the positives.
+func TestARankingOfOneClassIsExactlyOne(t *testing.T) {
+	set, err := ParseSet([]string{"R@1", "P@1", "TR@5", "AP", "mAP@R", "MRR", "Rprec", "H-AP", "H-AP:power^2",
+		"H-AP:map^2", "H-R@200", "H-P@1", "ASI", "NDCG", "NDCG@4", "NDCG:linear"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(21, 22))
+	for levels := 1; levels <= few+1; levels++ {
+		list, keys := NewList(levels, AverageTies), set.Keys(levels)
+		values := make([]float64, len(keys))
+		for n := 1; n <= 200; n++ {
+			shared, tie := make([]int, n+n%3), make([]bool, n+n%3)
+			for i := range n {
+				shared[i] = levels
+				tie[i] = i > 0 && (n%4 == 1 || n%4 == 2 && random.IntN(2) == 0)
+			}
+			list.Reset(append(bytesOf(shared, tie), beyond))
+			set.Measure(values, list)
+			for i, v := range values {
+				if v != 1 {
+					t.Fatalf("%d levels, %d positives of %d, equal scores %v: %s is %v", levels, n, len(shared), tie, keys[i], v)
+				}
+			}
+		}
+	}
+}
+
 // Two levels of equal relevance: an evaluator that tells items apart by relevance
 // counts them twice and gives 2 (losses.md 7 K, from the released code).
 func TestHAPCountsEqualRelevancesOnce(t *testing.T) {

@@ -104,7 +104,7 @@ func (v *View) within(k int) float64 {
 		if r.first >= k {
 			break
 		}
-		sum += float64(r.hits) * (float64(min(r.size, k-r.first)) / float64(r.size))
+		sum += float64(r.hits*min(r.size, k-r.first)) / float64(r.size) // exact if all are positives
 	}
 	return sum
 }
