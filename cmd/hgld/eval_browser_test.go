@@ -82,14 +82,17 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, "right.qrels"), []byte(judgements), 0o644))
 	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--qrels", "right.qrels", "--report", "judged.html",
 		"--images", "photos")
-	for _, page := range []string{"eval", "compare", "search", "judged"} {
+	must.Do(t, os.WriteFile(filepath.Join(dir, "gnd.json"), []byte(boxedTruth()), 0o644))
+	program.Run(t, dir, "eval", "run", "--embeddings", "a.npy", "--qrels", "gnd.json", "-o", "qrels_usage=easy",
+		"--report", "boxed.html", "--images", "photos")
+	for _, page := range []string{"eval", "compare", "search", "judged", "boxed"} {
 		for _, width := range []int{1280, 390} {
 			for _, dark := range []bool{false, true} {
 				name := fmt.Sprintf("evaluation-%s-%d-dark-%v", page, width, dark)
 				b := browser.New(t, width, 1000, dark)
 				b.Run(chromedp.Navigate("file://" + filepath.Join(dir, page+".html")))
 				b.Until("the page is there", `document.readyState === "complete" && document.body.dataset.ready`)
-				if asks := browser.Eval[bool](b, `document.getElementById("class").offsetWidth > 0`); asks == (page == "judged") {
+				if asks := browser.Eval[bool](b, `document.getElementById("class").offsetWidth > 0`); asks == (page == "judged" || page == "boxed") {
 					t.Errorf("%s: asks for a class: %v", name, asks)
 				}
 				if width > 1000 {
@@ -105,6 +108,16 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 				b.Until("the picture is large", `document.getElementById("view").open`)
 				b.Accessible(name + "-large")
 				b.Shot(name + "-large")
+				if framed := browser.Eval[bool](b, queryIsFramed); framed != (page == "boxed") {
+					t.Errorf("%s: the picture of the query has the frame of a box: %v", name, framed)
+				}
+				if page == "boxed" && !browser.Eval[bool](b, onlyQueriesHaveBoxes) {
+					t.Errorf("%s: a query has no box, or an item of the gallery has one", name)
+				}
+				b.Keys(kb.ArrowLeft)
+				if text := b.Text("#shown"); strings.Contains(text, "8, 6, 30, 34") != (page == "boxed") {
+					t.Errorf("%s: the facts of the query are %q", name, text)
+				}
 				b.Keys(kb.Escape)
 				if over := browser.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("%s: %d pixels wider than the window", name, over)
@@ -122,6 +135,36 @@ func TestBrowserEvaluationPagesAreReadable(t *testing.T) {
 		}
 	}
 }
+
+// boxedTruth is a ground truth in the form of Revisited Oxford for the images of drawnEvaluation: a query is the same
+// box of each image.
+func boxedTruth() string {
+	var names, truths []string
+	for i := range 48 {
+		names = append(names, fmt.Sprintf("%q", fmt.Sprintf("%02d", i)))
+		truths = append(truths, fmt.Sprintf(`{"bbx": [8, 6, 30, 34], "easy": [%d, %d], "hard": [], "junk": [%d]}`,
+			(i+12)%48, (i+24)%48, i))
+	}
+	list := strings.Join(names, ", ")
+	return fmt.Sprintf(`{"imlist": [%s], "qimlist": [%[1]s], "gnd": [%s]}`, list, strings.Join(truths, ", "))
+}
+
+// queryIsFramed tells whether the large picture of the query has the yellow of the frame, 255, 214, 0 before JPEG, at
+// the left edge of the box of boxedTruth.
+const queryIsFramed = `(() => {
+	const image = document.querySelector("#view img"), canvas = document.createElement("canvas");
+	[canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+	const drawing = canvas.getContext("2d");
+	drawing.drawImage(image, 0, 0);
+	const [r, g, b] = drawing.getImageData(10, 20, 1, 1).data;
+	return r > 200 && g > 160 && b < 100;
+})()`
+
+// onlyQueriesHaveBoxes tells whether every query is a box and no place of a ranking is, though the images are equal.
+const onlyQueriesHaveBoxes = `(() => {
+	const {items, queries} = JSON.parse(document.getElementById("data").textContent);
+	return queries.length === 48 && queries.every((q) => items[q.item].box && q.found.flat().every((i) => !items[i].box));
+})()`
 
 // The list holds 10,000 queries, and the page stays one file without pictures; the test logs how long keys take. A
 // search leaves the map as it is, and finds the same after shorter and longer texts.

@@ -19,6 +19,7 @@ import (
 	"hgld/train/embeddings"
 	"hgld/train/experiment/outputs"
 	"hgld/train/index"
+	"hgld/train/qrels"
 	"hgld/train/retrieval"
 )
 
@@ -148,7 +149,13 @@ func (e *evalRun) items(j *job, in *embeddings.Evaluation) (query, gallery outpu
 		return nil, nil, nil, err
 	}
 	find := outputs.ImagesByID(d)
-	return outputs.ImagedRows{Rows: a, Find: find}, outputs.ImagedRows{Rows: b, Find: find}, closer, nil
+	queries := outputs.ImagedRows{Rows: a, Find: find}
+	if qrels.IsRevisited(e.Files.QrelsUsage) {
+		if queries.BoxOf, err = boxesOf(e.Files.Qrels); err != nil {
+			j.log("the page shows queries without their boxes: %v", err)
+		}
+	}
+	return queries, outputs.ImagedRows{Rows: b, Find: find}, closer, nil
 }
 
 // input collects the files to read and how to read them.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"image"
 	"image/color"
+	"image/jpeg"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"hgld/internal/img"
+	"hgld/internal/report"
 	"hgld/internal/tensorfile"
 	"hgld/internal/testing/must"
 )
@@ -109,6 +112,7 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 		!strings.Contains(string(table), "photo.png,,small.png,") {
 		t.Errorf("the figure: exit code %d, %v\n%s%s%s", code, err, out, errs, table)
 	}
+	checkBoxedPage(t)
 	code, _, errs = run(t, append(args, "--out", "at30", "--side", "30")...)
 	if code != exitOK || strings.Contains(errs, "gallery: 0 of") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
@@ -129,6 +133,47 @@ func TestLandmarksAreEmbeddedInTheirOwnShapes(t *testing.T) {
 	}
 	if left, _ := filepath.Glob("tower/*"); len(left) > 0 {
 		t.Errorf("left over: %q", left)
+	}
+}
+
+// checkBoxedPage fails if the page of judgements does not frame the box of the query in its picture, or if a ground
+// truth without boxes gives no page.
+func checkBoxedPage(t *testing.T) {
+	t.Helper()
+	args := strings.Fields("eval run --embeddings at1024/queries.npy --gallery-embeddings at1024/gallery.npy " +
+		"-o qrels_usage=easy --out e.json --report page.html --images jpg --qrels")
+	page := func(truth string) (items []report.Item, errs string) {
+		code, out, errs := run(t, append(args, truth)...)
+		text := string(must.Get(os.ReadFile("page.html"))(t))
+		_, text, found := strings.Cut(text, `<script id="data" type="application/json">`)
+		text, _, _ = strings.Cut(text, "</script>")
+		var x report.Explorer
+		if err := json.Unmarshal([]byte(text), &x); code != exitOK || !found || err != nil || len(x.Items) != 4 {
+			t.Fatalf("%s: exit code %d, %v, %d items\n%s%s", truth, code, err, len(x.Items), out, errs)
+		}
+		for _, item := range x.Items {
+			items = append(items, *item)
+		}
+		return items, errs
+	}
+	framed := func(item report.Item) bool { // has the yellow of the frame at the left edge of the box, halfway down
+		_, coded, _ := strings.Cut(string(item.Source), ",")
+		data := must.Get(base64.StdEncoding.DecodeString(coded))(t)
+		r, g, b, _ := must.Get(jpeg.Decode(bytes.NewReader(data)))(t).At(10+2, 21).RGBA()
+		return r>>8 > 200 && g>>8 > 160 && b>>8 < 100 // about 255, 214, 0 after JPEG
+	}
+	items, _ := page("gnd.json")
+	for _, item := range items {
+		boxed := item.Box != nil && *item.Box == [4]int{10, 6, 40, 36}
+		if query := item.ID == "photo.png"; query != boxed || query != framed(item) {
+			t.Errorf("%s: box %v, framed: %v", item.ID, item.Box, framed(item))
+		}
+	}
+	whole := strings.Replace(string(must.Get(os.ReadFile("gnd.json"))(t)), `"bbx": [9.6, 6.5, 40.4, 35.7], `, "", 1)
+	must.Do(t, os.WriteFile("whole.json", []byte(whole), 0o644))
+	items, errs := page("whole.json")
+	if !strings.Contains(errs, "shows queries without their boxes") || framed(items[0]) {
+		t.Errorf("without boxes: framed: %v\n%s", framed(items[0]), errs)
 	}
 }
 

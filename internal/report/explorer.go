@@ -60,6 +60,9 @@ type Item struct {
 	Classes []int        `json:"classes"`           // by level, −1 for none
 	Source  template.URL `json:"src,omitempty"`     // of the picture; "": there is none
 	Missing string       `json:"missing,omitempty"` // why there is no picture
+
+	// Box is the part of the image that counts: its left, upper, right and lower edge in pixels. nil: all of it.
+	Box *[4]int `json:"box,omitempty"`
 }
 
 // Query is a query with what each model retrieves for it.

@@ -198,6 +198,7 @@ function enlarge() {
   const side = (of, text) => h('figure', {}, picture(of, text), h('figcaption', {}, text));
   const facts = [['file', item.path || item.id], ['id', item.id], ...(item.split ? [['split', item.split]] : []),
     ...(data.judged ? [] : levels.map((name, l) => [name, className(l, item.classes[l])])),
+    ...(item.box ? [['box (left, upper, right, lower)', item.box.join(', ')]] : []),
     ...(!at.place ? [[data.metric, percent(queries[line.q].value[line.m])]] : []),
     ...(at.place && n >= 0 ? [[data.judged ? 'judged' : 'shared with the query', grade(n)]] : []),
     ...(item.missing ? [['no picture', item.missing]] : [])];

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"image"
 	"slices"
 
 	"hgld/internal/report"
@@ -23,6 +24,9 @@ type Pictured interface {
 type ImagedRows struct {
 	Rows
 	Find func(ctx context.Context, id string) ([]byte, error) // returns the encoded image of an id
+
+	// BoxOf returns the part of the image of an id that counts, in pixels; empty: all of it. nil: all of every image.
+	BoxOf func(id string) image.Rectangle
 }
 
 // Image implements Pictured.
@@ -56,6 +60,9 @@ func (p *page) explore(ctx context.Context, r *retrieval.Result) (*explored, err
 	x.Note = fmt.Sprintf("Each query with its %s in percent, then the first %d places of its ranking.", key, p.Places)
 	if p.Classes == nil {
 		x.judge()
+	}
+	if rows, ok := p.Query.(ImagedRows); ok && rows.BoxOf != nil {
+		x.Note += " The frame within the picture of a query is its box."
 	}
 	order := worst(values, pageQueries)
 	x.Left = len(values) - len(order)
@@ -104,9 +111,15 @@ func (p *page) item(ctx context.Context, x *explored, side string, of Items, i i
 	if files {
 		item.Split = input.SplitOf(d, i)
 	}
-	var image imageOf
+	if rows, ok := of.(ImagedRows); ok && rows.BoxOf != nil {
+		if box := rows.BoxOf(item.ID); !box.Empty() {
+			item.Box = &[4]int{box.Min.X, box.Min.Y, box.Max.X, box.Max.Y}
+			side += " box " // another picture than that of the same image in the gallery
+		}
+	}
+	var picture imageOf
 	if pictured, ok := of.(Pictured); ok {
-		image = func(item *report.Item) (data []byte, err error) {
+		picture = func(item *report.Item) (data []byte, err error) {
 			if files {
 				item.Path, err = input.Path(ctx, d, i)
 			}
@@ -122,5 +135,5 @@ func (p *page) item(ctx context.Context, x *explored, side string, of Items, i i
 			names[l] = p.className(l, class)
 		}
 	}
-	return x.add(fmt.Sprint(side, i), item, names, image)
+	return x.add(fmt.Sprint(side, i), item, names, picture)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"image"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"hgld/internal/crash"
 	"hgld/internal/img"
 	"hgld/internal/report"
+	"hgld/train/input"
 )
 
 const (
@@ -140,7 +142,7 @@ func (x *explored) pictures(ctx context.Context, path string, unshown *UnshownEr
 			for i := range next {
 				data, err := x.images[i](x.Items[i])
 				if err == nil {
-					data, err = thumbnail(decoder, data)
+					data, err = thumbnail(decoder, data, x.Items[i].Box)
 				}
 				small[i], failed[i] = data, err
 			}
@@ -221,11 +223,41 @@ func removePictures(folder string, kept map[string]bool) error {
 	return err
 }
 
-// thumbnail scales an image file down to a small JPEG.
-func thumbnail(d *img.Decoder, data []byte) ([]byte, error) {
+// thumbnail scales an image file down to a small JPEG, in which a frame shows the box, if there is one.
+func thumbnail(d *img.Decoder, data []byte, box *[4]int) ([]byte, error) {
 	m, err := d.Small(data, pictureSide, img.Bicubic)
+	if err == nil && box != nil {
+		err = drawBox(d, m, data, image.Rect(box[0], box[1], box[2], box[3]))
+	}
 	if err != nil {
 		return nil, err
 	}
 	return img.EncodeJPEG(m, 80, nil) // a profile may be larger than the picture
+}
+
+// boxLines are the colours of a frame from its outside in: yellow between black is seen on any picture.
+var boxLines = [][3]byte{{}, {255, 214, 0}, {255, 214, 0}, {255, 214, 0}, {255, 214, 0}, {255, 214, 0}, {}}
+
+// drawBox draws the frame of a box, whose pixels are those of the image file, in the small picture of that file.
+func drawBox(d *img.Decoder, m *img.RGB, data []byte, box image.Rectangle) error {
+	info, err := d.Info(data)
+	if err != nil {
+		return err
+	}
+	if box, err = input.Within(box, image.Rect(0, 0, info.W, info.H)); err != nil {
+		return err
+	}
+	small := image.Rect(box.Min.X*m.W/info.W, box.Min.Y*m.H/info.H, box.Max.X*m.W/info.W, box.Max.Y*m.H/info.H)
+	for i, colour := range boxLines {
+		edge := small.Inset(i)
+		inner := edge.Inset(1)
+		for y := edge.Min.Y; y < edge.Max.Y; y++ {
+			for x := edge.Min.X; x < edge.Max.X; x++ {
+				if !image.Pt(x, y).In(inner) {
+					copy(m.Pix[3*(y*m.W+x):], colour[:])
+				}
+			}
+		}
+	}
+	return nil
 }
