@@ -297,6 +297,8 @@ func TestSearchRefusesAnIndexOfAnotherModel(t *testing.T) {
 			[]string{"--index", "foreign.npy", "--run", "runs/narrow", query}},
 		{"does not record which model", exitUsage, []string{"--index", "foreign.npy", query}},
 		{"no row of test.npy", exitUsage, []string{"--index", "test.npy", "--id", "nosuch"}},
+		{"there is no foreign.csv with their ids", exitUsage, []string{"--index", "foreign.npy", "--id", "nosuch"}},
+		{"with --labels, or search for a number", exitUsage, []string{"--index", "foreign.npy", "--id", "nosuch"}},
 		{"are two queries", exitUsage, []string{"--index", "test.npy", "--id", "x", query}},
 		{"needs --index", exitUsage, []string{query}},
 		{"no such file", exitUsage, []string{"--index", "nosuch.npy", query}},

@@ -338,7 +338,12 @@ func (s *searching) pictures() (input.Dataset, error) {
 
 // indexAdvice has the exit codes and next steps for errors of an index of embeddings.
 var indexAdvice = []advice{
-	kind[*index.IDError](exitUsage, nil),
+	kind(exitUsage, func(e *index.IDError) string {
+		if e.Numbers {
+			return "name a table of the ids with --labels, or search for a number, such as --id 0"
+		}
+		return ""
+	}),
 	kind(exitUsage, func(*index.OtherVectorsError) string { return "name another file" }),
 	kind[*index.ImageError](exitUsage, nil),
 	kind[*index.UnreadError](exitSomeFailed, nil),

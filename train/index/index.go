@@ -172,6 +172,7 @@ type Index struct {
 	Notes  []string   // about classes that are probably one
 
 	vectors embeddings.Vectors
+	unnamed string // why the rows have no ids; "": they have
 }
 
 // ChangedError says that the vectors are not the ones that Info describes.
@@ -214,7 +215,7 @@ func (x *Index) name(ctx context.Context, labelFile string) error {
 		return fmt.Errorf("index: %w", err)
 	}
 	if labelFile == "" {
-		x.IDs = numbers(rows)
+		x.IDs, x.unnamed = numbers(rows), fmt.Sprintf("there is no %s with their ids", beside(x.Path, ".csv"))
 		return nil
 	}
 	if labelFile != x.Path {
@@ -230,7 +231,7 @@ func (x *Index) name(ctx context.Context, labelFile string) error {
 		return fmt.Errorf("index: %s has %d vectors, but %s has %d rows of labels", x.Path, rows, labelFile, t.Rows)
 	}
 	if x.IDs = t.IDs; x.IDs == nil {
-		x.IDs = numbers(rows)
+		x.IDs, x.unnamed = numbers(rows), labelFile+" has no column id"
 	}
 	x.Levels, x.Names, x.Notes = t.Levels, t.Classes, t.Notes
 	return nil
@@ -318,12 +319,16 @@ func (x *Index) Matrix() (*retrieval.Matrix, error) {
 }
 
 // IDError says that an id is not that of one row of an index.
-type IDError struct{ text string }
+type IDError struct {
+	Numbers bool // the rows have numbers instead of ids
+
+	text string
+}
 
 // Error quotes the id.
 func (e *IDError) Error() string { return e.text }
 
-func idErrorf(format string, args ...any) error { return &IDError{fmt.Sprintf(format, args...)} }
+func idErrorf(format string, args ...any) error { return &IDError{text: fmt.Sprintf(format, args...)} }
 
 // Row returns the row of an id. It fails if no row or several rows have the id.
 func (x *Index) Row(id string) (int, error) {
@@ -336,6 +341,10 @@ func (x *Index) Row(id string) (int, error) {
 		key := spelling.Key(id)
 		if twin := slices.IndexFunc(x.IDs, func(other string) bool { return spelling.Key(other) == key }); twin >= 0 {
 			return 0, idErrorf("index: no row of %s has the id %.80q; row %d has %.80q", x.Path, id, twin, x.IDs[twin])
+		}
+		if x.unnamed != "" {
+			return 0, &IDError{true, fmt.Sprintf("index: the rows of %s have the numbers 0 to %d, because %s; got the id %.80q",
+				x.Path, len(x.IDs)-1, x.unnamed, id)}
 		}
 		return 0, idErrorf("index: no row of %s has the id %.80q; the first is %.80q", x.Path, id, x.IDs[0])
 	}
