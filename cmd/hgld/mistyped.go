@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,6 +68,26 @@ func settingOf(name string, c *cli.Context) string {
 		return "it is --" + strings.ReplaceAll(key, "_", "-") + " here"
 	}
 	return fmt.Sprintf("-o %s=VALUE sets it", key)
+}
+
+// ofOneStage says where a flag that hgld run lacks belongs, if it sets something of a stage, or returns "".
+func ofOneStage(name string) string {
+	key, value := strings.ReplaceAll(name, "-", "_"), "VALUE"
+	if name == "o" || name == pipeline.OverrideFlag {
+		key, value = "steps", "10"
+	}
+	var where []string
+	command := ""
+	for _, s := range stages().Stages {
+		if slices.Contains(settings.Keys(settings.Fields(s.Settings())), key) {
+			where, command = append(where, s.Name+"."+key), cmp.Or(command, s.Command)
+		}
+	}
+	if len(where) == 0 || len(where) > 2 { // a word of most stages, such as out, tells nothing
+		return ""
+	}
+	return fmt.Sprintf("a setting belongs to a stage: write %s in hgld.yaml, or run the stage alone: hgld %s -o %s=%s",
+		strings.Join(where, " or "), command, key, value)
 }
 
 func hasFlag(cmd *cli.Command, name string) bool {
@@ -219,6 +240,12 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 	}
 	if unknown.Nearest != "" {
 		unknown.Nearest = "--" + unknown.Nearest
+	}
+	if path == "run" {
+		if meant := ofOneStage(m[1]); meant != "" {
+			unknown.Nearest = ""
+			return withHint(withCode(exitUsage, unknown), "%s", meant)
+		}
 	}
 	if path == "" && takenByCommands(m[1]) {
 		return withHint(withCode(exitUsage, unknown), "put %s after the command: hgld status %s …", name, name)
