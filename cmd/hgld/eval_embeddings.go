@@ -84,7 +84,7 @@ func (e *evalRun) evaluateEmbeddings(j *job, o retrieval.Evaluation) (*retrieval
 	s := &e.Files
 	source := s.input(j)
 	if err := source.Complete(); err != nil {
-		return nil, labelsHint(withCode(exitUsage, err), "hgld eval run")
+		return nil, labelsHint(asUsage(err), "hgld eval run")
 	}
 	s.Labels, s.GalleryLabels = source.Labels, source.GalleryLabels
 	b, err := j.openDevice()
@@ -228,11 +228,17 @@ func (e *evalRun) evaluateRankings(j *job, o retrieval.Evaluation) (*retrieval.R
 	return r, err
 }
 
-// asUsage gives errors about files that do not fit together the exit code of wrong usage.
-// Errors that have an exit code, and errors about impossible values, keep theirs.
+// asUsage gives errors about files that do not fit together the exit code of wrong usage, and those about damaged
+// arrays, read for vectors or for labels, that of damage. Errors that have an exit code, and errors about impossible
+// values, keep theirs.
 func asUsage(err error) error {
-	if exitCode(err) != exitFailed || errors.As(err, new(*embeddings.ValuesError)) {
+	var array *tensorfile.FormatError
+	var pickle *torchfile.FormatError
+	switch {
+	case exitCode(err) != exitFailed || errors.As(err, new(*embeddings.ValuesError)):
 		return err
+	case errors.As(err, &array) && !array.Unsupported, errors.As(err, &pickle) && pickle.Refused == "":
+		return withCode(exitIntegrity, err)
 	}
 	return withCode(exitUsage, err)
 }

@@ -48,7 +48,8 @@ func (m *malformed) code() int {
 		return exitFailed
 	case has(unread):
 		return exitUsage
-	case strings.HasSuffix(m.name, ".result.json") && has(damaged), vectors && m.name != "" && !m.readForLabels():
+	case m.name == "cut.labels.npy", strings.HasSuffix(m.name, ".result.json") && has(damaged),
+		vectors && m.name != "" && !m.readForLabels():
 		return exitIntegrity
 	}
 	return exitUsage
@@ -263,6 +264,28 @@ func TestMalformedInputToEvaluation(t *testing.T) {
 		if _, err := os.Stat("none.json"); err == nil {
 			t.Errorf("%s: a result was written", about)
 			os.Remove("none.json")
+		}
+	}
+}
+
+// A damaged file of arrays has the exit code of damage in every command, whether it is read as vectors or for its
+// labels, with or without labels of its own.
+func TestADamagedFileOfArraysHasOneExitCode(t *testing.T) {
+	t.Chdir(t.TempDir())
+	header := append(binary.LittleEndian.AppendUint64(nil, 20), `{"embeddings": {"dty`...)
+	must.Do(t, os.WriteFile("bad.safetensors", header, 0o644))
+	must.Do(t, os.WriteFile("bad.npz", []byte("PK\x03\x04, and then the disk was full"), 0o644))
+	must.Do(t, os.WriteFile("l.csv", []byte(soundLabels), 0o644))
+	for _, args := range []string{
+		"eval run --embeddings FILE", "eval run --embeddings FILE --labels l.csv",
+		"loss --loss nsm --embeddings FILE", "loss --loss nsm --embeddings FILE --labels l.csv",
+		"search --index FILE --id a", "search --index FILE --labels l.csv --id a",
+		"figure landscape --loss blackbox-ap --embeddings FILE --out f.svg",
+		"figure landscape --loss blackbox-ap --embeddings FILE --labels l.csv --out f.svg",
+		"train run --embeddings FILE --out r", "train run --embeddings FILE --labels l.csv --out r",
+	} {
+		for _, file := range []string{"bad.safetensors", "bad.npz"} {
+			says(t, exitIntegrity, file, strings.Fields(strings.ReplaceAll(args, "FILE", file))...)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func runLoss(c *cli.Context, j *job, l config.Loss) error {
 	}
 	err = labelsHint(err, "hgld loss --loss "+word(l.Name))
 	if err != nil {
-		return withCode(exitUsage, err)
+		return asUsage(err)
 	}
 	files := []string{in.Embeddings, in.Labels, in.GalleryEmbeddings, in.GalleryLabels, c.String("proxies")}
 	gradient := pipeline.Output{Path: to, Kind: kindExport}
