@@ -7,7 +7,7 @@ import (
 )
 
 // mostNotes is how many names of a level are listed.
-const mostNotes = 100
+const mostNotes = 10
 
 // notes names the classes of a level that are written in two forms of Unicode, and those that are
 // probably one class.

@@ -480,20 +480,19 @@ func (in *Input) side(b device.Backend, s *side) (retrieval.Side, error) {
 		return retrieval.Side{}, &ValuesError{s.path, err}
 	}
 	if watched.Count > 0 {
-		in.sayZeros(s, watched.Count, watched.First)
+		first := fmt.Sprintf("row %d", watched.First)
+		if watched.First < len(s.rows.IDs) {
+			first += fmt.Sprintf(" (%s)", s.rows.IDs[watched.First])
+		}
+		in.log("warning: %s", ZerosNote(watched.Count, len(s.rows.Labels), s.path, first))
 	}
 	return of, nil
 }
 
-// sayZeros warns about all-zero vectors.
-func (in *Input) sayZeros(s *side, count, first int) {
-	name := ""
-	if first < len(s.rows.IDs) {
-		name = fmt.Sprintf(" (%s)", s.rows.IDs[first])
-	}
-	in.log("warning: %d of %d vectors of %s are all zeros, the first in row %d%s; all their scores are 0, so "+
-		"their ranking is arbitrary: check for images that were not embedded, and remove them",
-		count, len(s.rows.Labels), s.path, first, name)
+// ZerosNote warns that a number of all vectors of a file or side are zero, the first of them in a row.
+func ZerosNote(count, all int, of, first string) string {
+	return fmt.Sprintf("%d of %d vectors of %s are all zeros, the first in %s; all their scores are 0, so their ranking "+
+		"is arbitrary: check for images that were not embedded, and remove them", count, all, of, first)
 }
 
 // ValuesError says that a file of vectors cannot be ranked, because a value is not finite.

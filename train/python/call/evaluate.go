@@ -98,7 +98,7 @@ func Evaluate(ctx context.Context, backend func(threads int) device.Backend, tex
 		return m.measured(ctx, b, e, notes)
 	}
 	reads := embeddings.Labelling{Independent: m.Independent, Partial: true}
-	numbers := &numbering{embeddings.Classes{Labelling: reads}, m.Levels}
+	numbers := &numbering{Classes: embeddings.Classes{Labelling: reads}, levels: m.Levels}
 	if err := numbers.Declare("labels", m.Levels); err != nil {
 		return nil, err
 	}
@@ -118,13 +118,14 @@ func Evaluate(ctx context.Context, backend func(threads int) device.Backend, tex
 	if err := m.bindExtra(e, numbers); err != nil {
 		return nil, err
 	}
-	var notes []string
 	if !gallery.Vectors.Absent() {
-		if notes, err = m.compare(e, query, gallery); err != nil {
+		notes, err := m.compare(e, query, gallery)
+		if err != nil {
 			return nil, err
 		}
+		numbers.notes = append(numbers.notes, notes...)
 	}
-	return m.measured(ctx, b, e, notes)
+	return m.measured(ctx, b, e, numbers.notes)
 }
 
 // measured returns the result of e with what was decided about its input.
@@ -229,6 +230,7 @@ func (m *Measures) evaluation() (*retrieval.Evaluation, error) {
 type numbering struct {
 	embeddings.Classes
 	levels []string
+	notes  []string // about vectors, for the user
 }
 
 // side checks vectors and numbers the classes of their rows.
@@ -251,6 +253,9 @@ func (n *numbering) side(what string, s *Side, unit bool) (of retrieval.Side, er
 	}
 	if of.Stored, err = retrieval.Store(s.Vectors.vectors(), unit); err != nil {
 		return of, fmt.Errorf("%s: %w", what, err)
+	}
+	if count, first := of.Stored.Zeros(); count > 0 {
+		n.notes = append(n.notes, embeddings.ZerosNote(count, rows, "the "+what, fmt.Sprintf("row %d", first)))
 	}
 	return of, nil
 }

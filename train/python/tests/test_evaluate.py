@@ -298,6 +298,7 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
             x, y, gallery=x, gallery_labels=y, self_rows=np.arange(36) + 2**32
         ),
         "threads is -1, want at least 0": lambda: hgld.evaluate(x, y, threads=-1),
+        "normalize is 'no', want True or False": lambda: hgld.evaluate(x, y, normalize="no"),  # type: ignore[arg-type]
         "seed is 1.5, want a whole number": lambda: hgld.evaluate(x, y, seed=1.5),  # type: ignore[arg-type]
         "ignore: float64": lambda: hgld.evaluate(x, y, ignore=np.arange(36) / 40),
         "ignore: -2 to": lambda: hgld.evaluate(x, y, ignore=np.arange(36) - 2),
@@ -309,6 +310,16 @@ def test_errors_say_what_is_wanted(rows: Rows) -> None:
     }.items():
         with pytest.raises(hgld.HgldError, match=text):
             call()
+
+
+def test_vectors_of_zeros_are_warned_of(rows: Rows) -> None:
+    x, y = rows
+    zeros = x.copy()
+    zeros[[3, 7]] = 0
+    with pytest.warns(UserWarning, match=r"2 of 36 vectors of the queries are all zeros, the first in row 3"):
+        hgld.evaluate(zeros, y)
+    with pytest.warns(UserWarning, match=r"36 of 36 vectors of the gallery are all zeros"):  # in float32
+        hgld.evaluate(x, y, gallery=x.astype(np.float64) * 1e-300, gallery_labels=y, normalize=np.bool_(True))  # type: ignore[arg-type]
 
 
 def test_one_class_is_warned_of(rows: Rows) -> None:

@@ -185,14 +185,14 @@ def evaluate(
     measures: dict[str, Any] = {
         "ties": ties,
         "mean": mean,
-        "intervals": intervals,
+        "intervals": _library.flag(intervals, "intervals"),
         "resample": resample,
         "seed": _library.whole(seed, "seed", 0),
         "gap": _library.whole(gap, "gap", 0),
-        "unit": normalize,
-        "independent": independent,
+        "unit": _library.flag(normalize, "normalize"),
+        "independent": _library.flag(independent, "independent"),
         "threads": _library.whole(threads, "threads", 0),
-        "per_query": per_query,
+        "per_query": _library.flag(per_query, "per_query"),
     }
     if levels is not None:
         levels = [levels] if isinstance(levels, str) else [str(name) for name in levels]

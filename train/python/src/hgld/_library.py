@@ -211,6 +211,14 @@ def whole(value: Any, name: str, least: int | None = None) -> int:
     return number
 
 
+def flag(value: Any, name: str) -> bool:
+    """value as a bool of Python, which numpy and torch have types of their own for."""
+    plain = value.item() if hasattr(value, "item") else value
+    if not isinstance(plain, bool):
+        raise HgldError(f"{name} is {value!r}, want True or False")
+    return plain
+
+
 def losses() -> list[dict[str, Any]]:
     """The table of losses: name, about, source, proxies, and settings by preset."""
     table: list[dict[str, Any]] = asked("hgld_losses")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from hgld._library import HgldError, LossHandle, text_of, whole
+from hgld._library import HgldError, LossHandle, flag, text_of, whole
 from hgld.torch import _distributed
 from hgld.torch._host import check_rows, labels_of, levels_of, matrices, narrow, recomputing, tensor_of, type_of
 from hgld.torch._op import Opened, loss_of
@@ -119,7 +119,7 @@ class Loss(nn.Module):
     ) -> None:
         super().__init__()
         self.name = name or self.registry_name
-        self.normalize, self.gather = normalize, gather
+        self.normalize, self.gather = flag(normalize, "normalize"), flag(gather, "gather")
         if reduction not in ("mean", "none"):
             raise HgldError(f"reduction is {reduction!r}, want 'mean', or 'none' for the loss of each query")
         self.reduction = reduction
@@ -136,7 +136,7 @@ class Loss(nn.Module):
             "batch": whole(batch_size, "batch_size", 0),
             "per_class": whole(samples_per_class, "samples_per_class", 0),
             "memory": whole(memory_size, "memory_size", 0),
-            "unit": normalize,
+            "unit": self.normalize,
             "threads": whole(threads, "threads", 0),
         }
         self._text = text_of(spec).decode()
