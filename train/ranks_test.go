@@ -80,9 +80,13 @@ func TestRanksTrainAsOneProcess(t *testing.T) {
 		"proxies":          func(c *config.Config) { c.Loss.Name = "nsm" },
 		"clip and average": func(c *config.Config) { c.Loss.Name, c.Optim.Clip, c.EMA.Decay = "triplet", 1, 0.9 },
 		"frozen at first":  func(c *config.Config) { c.Schedule.Freeze = 3 },
-		"bfloat16":         func(c *config.Config) { c.Model.Precision = config.PrecisionBFloat16 },
-		"sgd":              func(c *config.Config) { c.Optim.Name, c.Optim.Rate = "sgd", 1e-3 },
-		"short batches":    func(c *config.Config) { c.Sampler.Name, c.Sampler.Batch = "random", 20 },
+		"frozen, clipped":  func(c *config.Config) { c.Schedule.Freeze, c.Optim.Clip = 3, 1e-3 },
+		"proxies at first": func(c *config.Config) {
+			c.Loss.Name, c.Optim.Clip, c.Schedule.Freeze, c.Schedule.Frozen = "nsm", 1e-3, 3, []string{"backbone", "head"}
+		},
+		"bfloat16":      func(c *config.Config) { c.Model.Precision = config.PrecisionBFloat16 },
+		"sgd":           func(c *config.Config) { c.Optim.Name, c.Optim.Rate = "sgd", 1e-3 },
+		"short batches": func(c *config.Config) { c.Sampler.Name, c.Sampler.Batch = "random", 20 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,6 +32,9 @@ func noStats(b device.Backend) device.Array {
 // Measure records n = n²/√n² of the gradients of all groups together. It does not change them. flag counts n² if it is
 // not finite, as where any of them is not, so that the step changes nothing.
 func (n *Norm) Measure(b device.Backend, flag device.Array, groups ...*Group) {
+	if len(groups) == 0 {
+		b.Fill(second(n.squares), 0)
+	}
 	for i, g := range groups {
 		b.Sums(second(n.squares), g.Grads, device.SquaresAll, float32(min(i, 1)))
 	}

@@ -232,18 +232,25 @@ func (u *Update) prepare(b device.Backend) {
 }
 
 // measure is the first recorded part: guard counts gradients that are not finite. Values are clipped before
-// the norm is taken; proxies are not clipped.
+// the norm is taken; proxies are not clipped. A frozen group has no part in the norm, as parameters without a gradient
+// have none in PyTorch; processes do not add its gradient.
 func (u *Update) measure(b device.Backend, guard device.Array) {
 	for _, g := range u.Proxies.Groups {
 		b.Guard(guard, g.Grads)
 	}
+	var groups []*optim.Group
+	for _, g := range u.Net.Groups {
+		if !g.Frozen {
+			groups = append(groups, g)
+		}
+	}
 	if u.value != nil {
-		u.value.Apply(b, u.Net.Groups...)
+		u.value.Apply(b, groups...)
 	}
 	if u.clip != nil {
-		u.clip.Apply(b, guard, u.Net.Groups...)
+		u.clip.Apply(b, guard, groups...)
 	} else {
-		u.norm.Measure(b, guard, u.Net.Groups...)
+		u.norm.Measure(b, guard, groups...)
 	}
 }
 
