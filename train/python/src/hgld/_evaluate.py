@@ -406,7 +406,8 @@ def _plain(value: object) -> NDArray[Any]:
             tensor = tensor.float()
         value = tensor.cpu().numpy()
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        value = value.astype(object).filled(None)
+        masked: Any = value.astype(object)
+        value = masked.filled(None)
     return np.asarray(value)
 
 
