@@ -13,7 +13,6 @@ import (
 type Attention struct {
 	Gradient                    bool // dq, dk and dv are computed, packed as qkv
 	Images, Tokens, Heads, Size int  // sizes; Size is the numbers of a head
-	Plan                        int  // which of the suitable algorithms is taken; 0: the first
 }
 
 // Sequences are the arguments of an attention, addresses on the GPU. LSE and Delta are F32 [Images, Heads, Tokens]:
@@ -69,7 +68,7 @@ func (a Attention) String() string {
 	return fmt.Sprintf("%s bfloat16, %d images of %d tokens, %d heads of %d", name, a.Images, a.Tokens, a.Heads, a.Size)
 }
 
-func (a Attention) kind() (device.DType, int) { return device.BF16, a.Plan }
+func (a Attention) kind() (device.DType, int) { return device.BF16, 0 }
 
 // The tensors of an attention.
 const (
